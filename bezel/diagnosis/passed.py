@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
+TOKENS = (TOKEN, "bezel:smoke:HealthCheck")
+"""The same, and that of programs that use the Pulumi package, whose outputs are in camel case."""
 PASSED = "passed"
 """Output of a check: the revisions that passed, the newest last; for each its `revision`, `model` and `start`."""
 _MOST = 50
@@ -30,5 +32,9 @@ def with_this(props: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _entry(props: Mapping[str, Any]) -> dict[str, Any]:
     short = str(props.get("revision") or "").rpartition("/")[2]
-    entry = {"revision": short, "model": props.get("served_model"), "start": props.get("start")}
+    entry = {
+        "revision": short,
+        "model": props.get("served_model") or props.get("servedModel"),
+        "start": props.get("start"),
+    }
     return {key: value for key, value in entry.items() if value is not None}

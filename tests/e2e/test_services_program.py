@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +29,21 @@ VllmService(
 """
 
 
+def check_operations(shop: Program, rehearsal: Rehearsal) -> None:
+    """What needs the state or an address works in the program's folder; what plans a stack file is refused."""
+    here = replace(rehearsal, folder=shop.folder, warm=False)
+    variables = rehearsal.variables()
+    for words in (["status", "dev"], ["endpoint", "dev"], ["models", "dev"], ["query", "dev", "Hello"]):
+        done = here.bezel(*words, **variables)
+        assert done.code == 0, done.text
+    status = here.bezel("status", "dev", "--json", **variables)
+    (stack,) = json.loads(status.text)["stacks"]
+    assert (stack["verdict"], stack["model"], stack["simulated"]) == ("ready", "gemma-4-12b-it-qat-w4a16", True)
+    planned = here.bezel("plan", "dev", **variables)
+    assert planned.code != 0
+    assert "the program of this folder declares its services itself" in planned.text
+
+
 @pytest.mark.timeout(400)
 def test_program_of_five_lines_serves_a_model(rehearsal: Rehearsal, tmp_path: Path) -> None:
     (text,) = blocks(ROOT / "services/README.md", "python")
@@ -41,6 +58,7 @@ def test_program_of_five_lines_serves_a_model(rehearsal: Rehearsal, tmp_path: Pa
     assert service.endswith("/services/bezel-chat-dev")
     unchanged = shop.engine("preview", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
+    check_operations(shop, rehearsal)
 
     shop.write(text + SECOND)
     added = shop.engine("up", "--yes", "--skip-preview")

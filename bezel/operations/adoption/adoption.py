@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bezel.conversion.adoption import adopted_ids, adoption_commands, import_document
 from bezel.conversion.sources import read_live_service
+from bezel.engine.project.own_program import check_settings
 from bezel.engine.run.stack import PROVIDER, stack_engine
 from bezel.operations.changes.plan import plain_all
 from bezel.operations.changes.stack_runs import check_run, quiet
@@ -49,6 +50,7 @@ def write_adoption(context: Context, stack: str) -> Adoption:
         RestError: Cloud Run could not be asked.
     """
     project = context.cloud_project(stack)
+    check_settings(context.project, stack)
     plan = make_plan(
         context.project.configuration(stack), project=project, stack=stack, models=context.project.models()
     )

@@ -10,6 +10,8 @@ from bezel.leases.clock import unix
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
 NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"
 REQUEST_TYPE = "pulumi-python:dynamic/components:TpuRequest"
+SERVED_TYPES = ("bezel:services:VllmService", "bezel:services:LeasedVllmService")
+"""Components that serve a model; a stack file's stack has one, a program of one's own any number."""
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,32 @@ class Deployment:
     changed_at: str = ""
 
     @property
+    def served_models(self) -> dict[str, Mapping[str, Any]]:
+        """Name of each component that serves a model -> its outputs, once it has an address."""
+        entries = [entry for entry in self.resources if entry.get("type") in SERVED_TYPES and not entry.get("delete")]
+        by_name = {str(entry["urn"]).rpartition("::")[2]: entry.get("outputs") or {} for entry in entries}
+        return {name: mask_secrets(outputs) for name, outputs in by_name.items() if outputs.get("url")}
+
+    @property
+    def server_outputs(self) -> Mapping[str, Any]:
+        """`url`, `model` and more of the server: of the only component that serves one, else of the stack."""
+        served = tuple(self.served_models.values())
+        return served[0] if len(served) == 1 else self.outputs
+
+    @property
     def url(self) -> str:
-        """Address of the endpoint, "" if there is none."""
-        return str(self.outputs.get("url") or "")
+        """Address of the endpoint, "" if there is none, or several that the stack's outputs do not choose from."""
+        return str(self.server_outputs.get("url") or "")
 
     @property
     def model(self) -> str:
         """Name under which the model is served."""
-        return str(self.outputs.get("model") or "")
+        return str(self.server_outputs.get("model") or "")
 
     @property
     def is_simulated(self) -> bool:
         """Whether the last smoke check met a simulated server."""
-        return self.outputs.get("simulated") is True
+        return self.server_outputs.get("simulated") is True
 
     @property
     def services(self) -> tuple[DeployedService, ...]:

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     from bezel.operations.deployment.deployment import Deployment
 
-_CHECKS = ("pulumi-python:dynamic/smoke:HealthCheck", "pulumi-python:dynamic/smoke:ShortBenchmark")
+# In a Python program, and in one that uses the Pulumi package; the first one that is there.
+_CHECKS = (
+    "pulumi-python:dynamic/smoke:HealthCheck",
+    "bezel:smoke:HealthCheck",
+    "pulumi-python:dynamic/smoke:ShortBenchmark",
+    "bezel:smoke:ShortBenchmark",
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,11 @@ def access_of(deployment: Deployment) -> ServerAccess:
     Raises:
         UserError: The deployment has no address.
     """
+    if not deployment.url and (served := deployment.served_models):
+        addresses = ", ".join(f"{name} ({outputs['url']})" for name, outputs in served.items())
+        consequence = f"it serves several models: {addresses}."
+        repair = f"name the address of one: --url {shell_word(str(next(iter(served.values()))['url']))}."
+        raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     if not deployment.url:
         consequence = "its state has no address of a server: the deployment is unfinished, or serves internally only."
         repair = f"deploy it: `pulumi up --stack {shell_word(deployment.stack)}`, or name an address with --url."
@@ -61,6 +72,8 @@ def access_of(deployment: Deployment) -> ServerAccess:
 
 def _check(deployment: Deployment) -> Mapping[str, Any]:
     """The properties of a smoke check, {} without one."""
-    by_type = {entry.get("type"): entry for entry in deployment.resources if not entry.get("delete")}
-    checks = [by_type[type_].get("outputs") or {} for type_ in _CHECKS if type_ in by_type]
-    return next(iter(checks), {})
+    entries = [entry for entry in deployment.resources if entry.get("type") in _CHECKS and not entry.get("delete")]
+    checks = [entry.get("outputs") or {} for entry in sorted(entries, key=lambda entry: _CHECKS.index(entry["type"]))]
+    # Of several servers of a program that of this address; a tag's address has the service's own as its audience.
+    own_checks = [check for check in checks if deployment.url in (check.get("url"), check.get("audience"))]
+    return next(iter([*own_checks, *checks]), {})

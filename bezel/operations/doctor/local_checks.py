@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bezel.engine.project.own_program import declares_its_services
 from bezel.engine.project.project import cloud_project_of
 from bezel.engine.run.command import command_output, pulumi_cli
 from bezel.engine.state.bucket import BACKEND
@@ -47,6 +48,10 @@ def plan_stacks(context: Context, stacks: Iterable[str]) -> tuple[list[Check], d
     for stack in stacks:
         checks += _foreign_keys(context, stack)
         try:
+            if declares_its_services(context.project, stack):
+                detail = "its program declares the services itself, so no stack file is planned"
+                checks.append(check("stack files", stack, "ok", detail))
+                continue
             made, project = plan_of(quiet, stack)
             named = context.project.cloud_project(stack, context.environ)
         except UserError as error:

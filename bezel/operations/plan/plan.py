@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
+from bezel.engine.project.own_program import check_settings
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
@@ -79,8 +80,10 @@ def plan_of(context: Context, stack: str, models: Mapping[str, Model] | None = N
 
     Raises:
         PlanError: The stack cannot be planned; holds every problem.
+        ProjectError: Its program declares its services itself.
     """
     project = context.project
+    check_settings(project, stack)
     named = project.cloud_project(stack, context.environ)
     if named is None:
         context.show(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.")

@@ -7,6 +7,7 @@ machines.
 
 from datetime import UTC, datetime
 
+from bezel.engine.project.own_program import check_settings
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.plan import Outcome, Plan
@@ -40,6 +41,7 @@ def plan_restart(context: Context, arguments: RestartArguments) -> Plan:
     stack = arguments.stack
     context.project.stack_file(stack)
     deployment = context.deployment(stack)
+    check_settings(context.project, stack)
     if deployment.leases:
         consequence = "it leases machines, which have no revisions: a new lease is a new machine."
         repair = f"`bezel status {shell_word(stack)}` shows them; their server starts again whenever it ends."

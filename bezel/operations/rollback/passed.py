@@ -6,7 +6,7 @@ The state is the one place that knows both: Cloud Run has no field for a check, 
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.diagnosis.passed import TOKEN, passed_in
+from bezel.diagnosis.passed import TOKENS, passed_in
 from bezel.operations.deployment.deployment import Deployment
 from bezel.outside_changes.declared import SWITCH
 from bezel.outside_changes.rollback import Rollback, in_force
@@ -15,7 +15,7 @@ from bezel.outside_changes.rollback import Rollback, in_force
 def passed_revisions(deployment: Deployment) -> dict[str, dict[str, Any]]:
     """Short name of each revision that passed -> what its check kept: `model` and `start`. The newest last."""
     by_name: dict[str, dict[str, Any]] = {}
-    for outputs in _outputs(deployment, TOKEN):
+    for outputs in _outputs(deployment, *TOKENS):
         for entry in passed_in(outputs):
             by_name[str(entry.get("revision") or "").rpartition("/")[2]] = entry
     return {name: entry for name, entry in by_name.items() if name}
@@ -23,7 +23,10 @@ def passed_revisions(deployment: Deployment) -> dict[str, dict[str, Any]]:
 
 def ended_rollback(deployment: Deployment) -> str:
     """Time of the rollback that the last gated rollout ended, "" without one."""
-    return next((str(outputs.get("ended") or "") for outputs in _outputs(deployment, SWITCH)), "")
+    return next(
+        (str(outputs.get("ended") or "") for outputs in _outputs(deployment, SWITCH, "bezel:components:TrafficSwitch")),
+        "",
+    )
 
 
 def rollback_of(deployment: Deployment, live: Mapping[str, Any] | None) -> Rollback | None:
@@ -36,9 +39,9 @@ def rollback_of(deployment: Deployment, live: Mapping[str, Any] | None) -> Rollb
     return None if live is None else in_force(live, ended_rollback(deployment))
 
 
-def _outputs(deployment: Deployment, type_: str) -> list[Mapping[str, Any]]:
+def _outputs(deployment: Deployment, *types: str) -> list[Mapping[str, Any]]:
     return [
         each.get("outputs") or {}
         for each in deployment.resources
-        if each.get("type") == type_ and not each.get("delete")
+        if each.get("type") in types and not each.get("delete")
     ]

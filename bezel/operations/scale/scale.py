@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bezel.engine.project.own_program import check_settings
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.plan import Outcome, Plan
@@ -54,6 +55,7 @@ def plan_scale(context: Context, arguments: ScaleArguments) -> Plan:
     stack = arguments.stack
     context.project.stack_file(stack)
     deployment = context.deployment(stack)
+    check_settings(context.project, stack)
     if deployment.leases:
         consequence = "it leases machines, and a lease has no minimum and no maximum of instances."
         repair = f"set `bezel:lease.count` in Pulumi.{stack}.yaml, then `bezel deploy {shell_word(stack)}`."

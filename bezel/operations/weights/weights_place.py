@@ -9,12 +9,13 @@ from bezel.rest import RestError
 from bezel.rest.buckets import bucket_of
 from bezel_catalog.quantities import GIB
 
-_MODEL_FILES = "pulumi-python:dynamic/components:ModelFiles"
+# In a Python program, and in one that uses the Pulumi package, whose outputs are in camel case.
+_MODEL_FILES = ("pulumi-python:dynamic/components:ModelFiles", "bezel:components:ModelFiles")
 
 
 def weights_line(context: Context, deployment: Deployment) -> str | None:
     """The bucket of a deployment's weights with its distance and price; None where it reads none."""
-    outputs = [dict(each.get("outputs") or {}) for each in deployment.resources if each.get("type") == _MODEL_FILES]
+    outputs = [dict(each.get("outputs") or {}) for each in deployment.resources if each.get("type") in _MODEL_FILES]
     bucket = next((str(each["bucket"]) for each in outputs if each.get("bucket")), "")
     regions = tuple(dict.fromkeys(lease.zone.rpartition("-")[0] for lease in deployment.leases if lease.zone))
     if not regions and deployment.service is not None and deployment.service.has_gpu:
@@ -25,7 +26,14 @@ def weights_line(context: Context, deployment: Deployment) -> str | None:
         place = BucketPlace.of(bucket_of(context.google, context.address("STORAGE"), bucket))
     except RestError as error:
         return clean_text(f"gs://{bucket}, whose location is not known: {error}", 300)
-    read = sum(float(each.get("total_bytes") or 0) for each in outputs if each.get("bucket") == bucket) / GIB
+    read = (
+        sum(
+            float(each.get("total_bytes") or each.get("totalBytes") or 0)
+            for each in outputs
+            if each.get("bucket") == bucket
+        )
+        / GIB
+    )
     transfer = Transfer(bucket, place, regions, read, max(1, len(deployment.leases)))
     if warning := transfer.warning():
         return f"FAR: {warning}"
