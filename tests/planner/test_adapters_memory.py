@@ -21,7 +21,7 @@ TINY = dataclasses.replace(
     intermediate_size=128,
     attention_heads=2,
     cache=(
-        SlidingLayers(count=1, kv_heads=1, head_dim=32, window=1024),
+        SlidingLayers(count=1, kv_heads=1, head_dim=32, window=128),
         FullLayers(count=1, kv_heads=1, head_dim=64),
     ),
 )
