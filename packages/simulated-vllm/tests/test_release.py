@@ -80,6 +80,17 @@ def test_choices_have_versions_of_weights_since_0_33(server, path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", CALLS)
+def test_versions_of_weights_are_told_on_request(server, path):
+    release, client = server
+    later = release != "0.32.0"
+    body = CALLS[path] | {"return_weight_versions": True, "ignore_eos": True}
+    versions = '"weight_versions":[{"version":"default","start":0,"end":2}]'
+    assert (versions in client.post(path, json=body).text) == later
+    assert client.post(path, json=body | {"stream": True}).text.count(versions) == later
+
+
+@pytest.mark.slow
 def test_a_cut_response_is_incomplete_since_0_33(server):
     release, client = server
     later = release != "0.32.0"

@@ -87,6 +87,7 @@ class _Sampling(Body):
     structured_outputs: dict[str, Any] | None = None
     return_token_ids: bool | None = None
     return_tokens_as_token_ids: bool | None = None
+    return_weight_versions: bool = False
     request_id: str | None = None
     cache_salt: str | None = None
     vllm_xargs: dict[str, Any] | None = None

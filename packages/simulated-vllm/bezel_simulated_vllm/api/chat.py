@@ -114,7 +114,8 @@ def chat_choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
         "finish_reason": finish_reason(body, piece),
         "stop_reason": piece.stop_reason,
         "token_ids": piece.tokens if body.return_token_ids and not _hides(call, body) else None,
-        **call.choice_ends,
+        "routed_experts": None,
+        **call.versions_of(piece.produced),
     }
 
 
@@ -214,8 +215,8 @@ class ChatStream(streams.OpenAiStream):
             choice["stop_reason"] = piece.stop_reason
         shows_ids = self._body.return_token_ids and not _hides(self.call, self._body)
         choice["token_ids"] = piece.tokens if shows_ids else None
-        if piece.finish and self.call.weight_versions:
-            choice["weight_versions"] = None
+        if piece.finish:
+            choice |= self.call.versions_of(piece.produced)
         return "".join([*chunks, self._event(piece, choice, self.finishing() if piece.finish else None)])
 
     def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:

@@ -86,7 +86,8 @@ def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:
         "token_ids": piece.tokens if body.return_token_ids else None,
         "prompt_logprobs": call.prompt_logprobs(prompt),
         "prompt_token_ids": prompt if body.return_token_ids else None,
-        **call.choice_ends,
+        "routed_experts": None,
+        **call.versions_of(piece.produced),
     }
 
 
@@ -132,7 +133,10 @@ class CompletionStream(streams.OpenAiStream):
             logprobs = compact(_logprobs(self.call, self._body, piece, before))
         finish = f'"{piece.finish}"' if piece.finish else "null"
         ids = compact(piece.tokens) if self._body.return_token_ids else "null"
-        versions = ',"weight_versions":null' if self.call.weight_versions else ""
+        versions = ""
+        if self.call.weight_versions:
+            of_choice = self.call.versions_of(piece.produced)["weight_versions"] if piece.finish else None
+            versions = f',"weight_versions":{compact(of_choice)}'
         choice = (
             f'{{"index":{piece.index},"text":{text},"logprobs":{logprobs},"finish_reason":{finish},"stop_reason":'
             f'{compact(piece.stop_reason)},"prompt_token_ids":{compact(echoed)},"token_ids":{ids}{versions}}}'

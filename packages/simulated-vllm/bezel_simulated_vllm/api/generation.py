@@ -121,11 +121,16 @@ class Call:
         details = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
         return details if all_keys else {key: value for key, value in details.items() if value is not None}
 
-    @property
-    def choice_ends(self) -> dict[str, object]:
-        """The last keys of a choice of a whole answer: what no model here has."""
-        versions = {"weight_versions": None} if self.weight_versions else {}
-        return {"routed_experts": None, **versions}
+    def versions_of(self, tokens: int) -> dict[str, object]:
+        """Return the key with the versions of the weights that made a choice; none where the release has none.
+
+        Args:
+            tokens: how many tokens the choice has; weights are never exchanged here.
+        """
+        if not self.weight_versions:
+            return {}
+        asked = self.body.return_weight_versions and not self.body.use_beam_search
+        return {"weight_versions": [{"version": "default", "start": 0, "end": tokens}] if asked else None}
 
     def answer(
         self, kind: str, choices: list[dict[str, object]], extra: dict[str, object] | None = None
