@@ -15,6 +15,7 @@ PLAIN = (
     *("--enable-auto-tool-choice", "--tool-call-parser=gemma4", "--reasoning-parser=gemma4"),
 )
 TOOL = {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}
+CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 ASKED = [
     {"role": "user", "content": [{"type": "text", "text": "hi"}]},
     {
@@ -39,7 +40,7 @@ BASES = {
         "max_tokens": 2,
         "structured_outputs": {"json": TOOL["parameters"]},
         "vllm_xargs": {"a": 1},
-        "repetition_detection": {"max_pattern_size": 2},
+        "repetition_detection": {"max_pattern_size": 2, "min_count": 2},
     },
     "/v1/responses": {
         "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
@@ -163,3 +164,24 @@ def test_no_damaged_request_ends_in_an_unexpected_failure(plain, failures):
         assert failures == [], failures.pop()
 
     send()
+
+
+@pytest.mark.parametrize("path", sorted(set(BASES) - {"/detokenize"}))
+def test_a_body_of_thousands_of_levels_is_refused(plain, path):
+    content = json.dumps(BASES[path])[:-1] + ', "more": ' + "[" * 3000 + "]" * 3000 + "}"
+    response = plain.post(path, content=content, headers={"content-type": "application/json"})
+    assert (response.status_code, response.json()) == (400, {"detail": "There was an error parsing the body"})
+    assert plain.post(path, json=BASES[path]).status_code == 200
+
+
+@pytest.mark.parametrize("arguments", [{"at": "a"}, [], 5, None])
+def test_arguments_of_a_call_in_the_history_are_a_text(plain, arguments):
+    """Recorded: vLLM 0.32.0 reads the calls of a message late, and refuses them as it refuses a body."""
+    call = {**CALL, "function": {"name": "look", "arguments": arguments}}
+    chat = {"messages": [ASKED[0], {"role": "assistant", "tool_calls": [call]}, ASKED[2]], "max_tokens": 1}
+    response = plain.post("/v1/chat/completions", json=chat)
+    assert response.status_code == 400
+    start = "3 validation errors:\n  {'type': 'string_type', 'loc': 'body.0.ChatCompletionMessageFunctionToolCallParam."
+    assert response.json()["error"]["message"].startswith(start)
+    chat["messages"][1]["tool_calls"] = [CALL]
+    assert plain.post("/v1/chat/completions", json=chat).status_code == 200

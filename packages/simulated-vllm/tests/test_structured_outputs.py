@@ -115,3 +115,11 @@ def test_a_dispatch_on_tokens_is_read_by_rules(plain):
     assert ask(plain, CHAT, response_format={"type": "structural_tag", "format": form}).status_code == 200
     form["min"] = 3
     assert refusal(ask(plain, CHAT, response_format={"type": "structural_tag", "format": form}))
+
+
+def test_references_in_a_circle_fail_in_the_engine(plain):
+    definitions = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
+    failed = ask(plain, TEXT, structured_outputs={"json": {"$ref": "#/$defs/a", "$defs": definitions}})
+    assert failed.status_code == 500
+    definitions["b"] = {"type": "object", "properties": {"next": {"$ref": "#/$defs/a"}}}
+    assert ask(plain, TEXT, structured_outputs={"json": {"$ref": "#/$defs/a", "$defs": definitions}}).status_code == 200

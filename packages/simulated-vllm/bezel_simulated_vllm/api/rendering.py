@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import ValidationError
 
-from bezel_simulated_vllm.api.errors import ApiError, api_error
+from bezel_simulated_vllm.api.errors import ApiError, api_error, shape_error
 from bezel_simulated_vllm.api.validation.recorded import validator
 from bezel_simulated_vllm.scheduling.tokenizer import encode
 
@@ -97,6 +97,18 @@ def _content(content: object, settings: EngineSettings) -> str:
     return "".join(text.strip() for text in _check_texts([text for text in read if text is not _SKIPPED]))
 
 
+def _listed_calls(calls: Any) -> list[Any]:
+    """Return the calls of a message: they are validated when they are read, as a body is.
+
+    Raises:
+        ApiError: a call is refused.
+    """
+    try:
+        return list(calls)
+    except ValidationError as error:
+        raise shape_error([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
+
+
 def _listed(items: Any) -> list[Any]:
     """Return the items of a list of a body: they are validated when they are read, and the error is reported as it is.
 
@@ -153,7 +165,7 @@ def _check_calls(messages: list[dict[str, Any]]) -> None:
     """Refuse tool calls of an assistant's message that no template knows."""
     for message in messages:
         calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-        for call in _listed(calls or ()):
+        for call in _listed_calls(calls or ()):
             if not isinstance(call, dict):
                 raise api_error("call-form")
             if call.get("type", "function") != "function" or not isinstance(call.get("function"), dict):

@@ -243,6 +243,8 @@ class Server:
             content = json.loads(await request.body())
         except json.JSONDecodeError as error:
             raise api_error("no-body", error=error) from None
+        except RecursionError as error:
+            raise api_error("python-500", text=str(error)) from None
         if not isinstance(content, dict):
             raise api_error("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
         # A body that fits neither is refused as a completion, which the real server tries first.

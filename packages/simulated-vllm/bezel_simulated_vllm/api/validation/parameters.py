@@ -137,7 +137,7 @@ def _check_constraint(outputs: dict[str, Any], judge: Judge) -> None:
     if verdict.failure:
         raise api_error("python-500", text=verdict.failure)
     if verdict.refusal:
-        raise ApiError(verdict.refusal)
+        raise ApiError(verdict.refusal.strip())
 
 
 def _check_probabilities(body: Any, vocabulary: int, *, labels: bool) -> None:

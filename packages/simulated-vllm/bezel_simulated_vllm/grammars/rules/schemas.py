@@ -142,7 +142,7 @@ def check_conversion(schema: Any, work: Work) -> None:
                 raise RefusedError("$ref must be a string")
             if follows and node["$ref"] not in followed:
                 followed.add(node["$ref"])
-                pending += [_Part(target) for target in _targets(node["$ref"], schema)]
+                pending += [_Part(target) for target in targets(node["$ref"], schema)]
             continue
         pending += [part._replace(follows=part.follows and follows) for part in _parts(node, default)]
         if follows:
@@ -150,8 +150,12 @@ def check_conversion(schema: Any, work: Work) -> None:
                 expressions.check_pattern(pattern, work)
 
 
-def _targets(reference: str, root: Any) -> Iterator[Any]:
-    """Return the schema that a reference points to; none where xgrammar does not follow it."""
+def targets(reference: str, root: Any) -> Iterator[Any]:
+    """Return the schema that a reference points to; none where xgrammar does not follow it.
+
+    Raises:
+        RefusedError: there is none.
+    """
     if reference == "#":
         yield root
     if not reference.startswith("#/"):
