@@ -83,6 +83,7 @@ RUN_BY = {
     "bezel new stack": "tests/cli/new/test_new_stack.py",
     "bezel new": "tests/cli/new/test_new_project.py",
     "pulumi import": "tests/e2e/test_adoption.py",
+    "bezel catalog add-model": "tests/operations/test_add_model.py",
     "bezel catalog record-options": "tests/cli/test_record_options.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
     "bezel ci deploy": "tests/gitops/test_review_run.py",

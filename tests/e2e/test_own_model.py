@@ -1,0 +1,42 @@
+"""A model outside of the catalogue: its row and one stack file, deployed, checked and measured on localcloud."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
+from tests.support.model_sources.tiny import llama
+
+STACK = """config:
+  bezel:model: tiny-llama
+  bezel:accelerator: nvidia-l4
+  bezel:region: us-east4
+  bezel:weights: {path: tiny-llama}
+  bezel:smoke: {requests: 4, output_tokens: 8, prompt_tokens: 32}
+  bezel:cost: {max_hourly_usd: 1.10}
+  bezel:labels: {owner: ml-platform, expires-at: never}
+"""
+
+
+@pytest.mark.wide
+def test_model_of_a_folder_is_deployed_and_checked(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    files = tmp_path / "tiny-llama"
+    files.mkdir()
+    for name, content in llama().items():
+        (files / name).write_bytes(content)
+    (rehearsal.folder / "Pulumi.ours.yaml").write_text(STACK)
+    refused = rehearsal.local("preview", "ours")
+    assert refused.code == 1, refused.text
+    assert "it is not in the catalogue" in refused.text
+
+    added = rehearsal.bezel("catalog", "add-model", str(files), "--yes")
+    assert added.code == 0, added.text
+    deployed = rehearsal.local("up", "ours", "--", *BOTH_PACKS)
+    assert deployed.code == 0, deployed.text
+    assert "copied synthetic weights of tiny-llama" in deployed.text
+    assert "completion, conditions, drift, health, models, plan, refusal: all passed" in deployed.text
+    memory = rehearsal.bezel("memory", "ours", "--wake", **rehearsal.variables())
+    assert memory.code == 0, memory.text
+    assert "the plan was right" in memory.text
+    gone = rehearsal.local("down", "ours")
+    assert gone.code == 0, gone.text
