@@ -3,11 +3,13 @@
 Of xdist all stays: how it deals tests out, how it replaces a worker that crashes, what it reports. It only gets its
 gateways from here. Where no fork can be had, a worker is a new interpreter that collects by itself, as without this
 module: on a system other than Linux; where the collection is refused (an option or a path is wrong, so each worker
-says so); where a thread runs after the imports, whose locks a fork would never see released.
+says so); where the imports left a thread, whose locks a fork would never see released, or an open connection.
 """
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -40,7 +42,8 @@ class ForkIO(Popen2IO):
 
     def kill(self) -> None:
         """End the worker; until the end of the run the collector keeps its process ID from being given again."""
-        os.kill(self._pid, 9)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
 
 
 class Collector:
@@ -93,6 +96,8 @@ class Collector:
     def close(self) -> None:
         """Wait for the end of the workers, which the collector kills after a while, and of the collector."""
         self._control.close()
+        if self._ready is None:  # nobody waits for the collection any more
+            self._process.kill()
         self._process.wait()
 
 
