@@ -58,7 +58,7 @@ def summary(
         lines += ["", _repair(outputs, now), ""]
     else:
         lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model, folder), ""]
-    return "\n".join([*lines, *(f"  {_command(action, stack, folder)}" for action in ("outputs", "down")), "", ""])
+    return "\n".join([*lines, *_actions(stack, folder), "", ""])
 
 
 def off_hours(outputs: Mapping[str, object], now: datetime) -> str:
@@ -201,17 +201,20 @@ def _completion(url: str, model: str, folder: str) -> list[str]:
     )
     return [
         f"  curl -N {shell_word(url)}/v1/chat/completions \\",
-        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)}{_option(folder)})" \\',
+        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)} --dir {shell_word(folder)})" \\'
+        if folder
+        else f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',
         f"    -H 'Content-Type: application/json' -d {shell_word(body)}",
     ]
 
 
-def _command(action: str, stack: str, folder: str) -> str:
-    """The command for another action; a recipe of make takes no folder."""
+def _actions(stack: str, folder: str) -> list[str]:
+    """The commands for outputs and end; a recipe of make takes no folder."""
     if folder:
-        return f".venv/bin/bezel local {action} {shell_word(stack)}{_option(folder)}"
-    return f"make {action}" if stack == "l4-qat" else f"make {action} STACK={shell_word_for_make(stack)}"
-
-
-def _option(folder: str) -> str:
-    return f" --dir {shell_word(folder)}" if folder else ""
+        return [
+            f"  .venv/bin/bezel local outputs {shell_word(stack)} --dir {shell_word(folder)}",
+            f"  .venv/bin/bezel local down {shell_word(stack)} --dir {shell_word(folder)}",
+        ]
+    if stack == "l4-qat":
+        return ["  make outputs", "  make down"]
+    return [f"  make outputs STACK={shell_word_for_make(stack)}", f"  make down STACK={shell_word_for_make(stack)}"]

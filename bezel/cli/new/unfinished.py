@@ -42,7 +42,7 @@ def remove_abandoned(parent: Path) -> list[Path]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(part)
         except OSError:
-            continue  # a live process makes it, or somebody else's file is in it
+            continue  # a live process makes it, or another user's file is in it
         else:
             removed.append(part)
         finally:
