@@ -2,6 +2,7 @@
 # As a variable of the environment: a recipe's shell reads no name as code.
 export STACK ?= l4-qat
 export VLLM ?= real-vllm
+export PROJECT
 SERVER ?= sim
 PROVIDER ?= stand-in
 # Prefer the distribution's Python: one built from source, as pyenv does, usually lacks profile-guided optimization, and
@@ -82,7 +83,7 @@ reports: setup-dev ## regenerate docs/fidelity.md and reliability.md from result
 	@.venv/bin/python -m tools.docs.reports
 
 forge: setup-dev ## start a forge with a pull request; `make forge-down` ends it
-	@.venv/bin/python -m tools.forge up
+	@.venv/bin/python -m tools.forge up $(if $(PROJECT),"$$PROJECT")
 
 forge-down: setup-dev
 	@.venv/bin/python -m tools.forge down

@@ -1,14 +1,16 @@
 """A forge to look at: `make forge` starts a Gitea with a runner and an open pull request, `make forge-down` ends it.
 
-    .venv/bin/python -m tools.forge up | down
+    .venv/bin/python -m tools.forge up [PROJECT] | down
 
 What runs is what `make gitops` tests: the repository with its workflow files, people, branch protection, and an
-embedded cloud that the jobs deploy to. A keeper process holds all of it (`keeper`); without it nothing stays. Leaves
-out the tests of the workflows (tests/gitops).
+embedded cloud that the jobs deploy to. With PROJECT, the folder of a project of one's own, its last commit is the
+repository, and the pull request is left to its owner (`project`). A keeper process holds all of it (`keeper`); without
+it nothing stays. Leaves out the tests of the workflows (tests/gitops).
 """
 
 import sys
 import time
+from pathlib import Path
 
 from bezel_base.console import say
 from tools.forge.place import DOWN_SECONDS, UP_SECONDS, Place
@@ -17,14 +19,28 @@ PROGRESS_SECONDS = 30.0
 """After so long without a line, one with the time is shown."""
 
 
-def up(place: Place) -> int:
-    """Start the forge, show each step, then what to try; return the exit code. One that runs already is shown."""
-    if not place.is_kept():
-        from tools.forge import keeper  # it imports Pulumi, for seconds, which the end of a forge needs not
+def up(place: Place, project: Path | None = None) -> int:
+    """Start the forge, show each step, then what to try; return the exit code. One that runs already is shown.
 
+    Args:
+        place: Where it is.
+        project: Folder of the project that it gets; None for this clone.
+    """
+    if not place.is_kept():
+        # Late: they import Pulumi, for seconds, which the end of a forge needs not.
+        from tools.forge import keeper
+        from tools.forge.project import problem_of
+
+        if project and (problem := problem_of(project)):
+            say(problem)
+            return 2
         place.clear()
         place.prepare()
+        place.write_project(project)
         keeper.start(place)
+    elif place.project() != project:
+        say(f"a forge runs already, with {place.project() or 'this clone'}: `make forge-down` ends it")
+        return 1
     try:
         return _await_forge(place)
     except KeyboardInterrupt:
@@ -77,6 +93,8 @@ def main() -> int:
     match sys.argv[1:]:
         case ["up"]:
             return up(Place.of_user())
+        case ["up", folder]:
+            return up(Place.of_user(), Path(folder).resolve())
         case ["down"]:
             return down(Place.of_user())
         case ["keep", folder]:

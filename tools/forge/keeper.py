@@ -15,6 +15,7 @@ from tests.support.gitops.programs import program_folder
 from tests.support.gitops.team import DEVELOPER, REVIEWER, STACK, Team, running_team
 from tests.support.gitops.working_copy import ROOT
 from tools.forge.place import Place
+from tools.forge.project import project_text
 
 START_SECONDS = 60.0
 JOB_SECONDS = 1200.0
@@ -56,9 +57,13 @@ def keep(place: Place) -> int:
         try:
             password = secrets.token_urlsafe(12)
             gitea, act = program_folder("gitea", is_shown=True), program_folder("act", is_shown=True) / "act"
-            with running_team(gitea, act, place.folder, password, say) as team:
-                number = open_request(team)
-                place.ready.write_text(text(team.forge.url, password, number, place), encoding="utf-8")
+            project = place.project()
+            with running_team(gitea, act, place.folder, password, say, project) as team:
+                if project:
+                    shown = project_text(team.forge.url, password, project, place)
+                else:
+                    shown = text(team.forge.url, password, open_request(team), place)
+                place.ready.write_text(shown, encoding="utf-8")
                 while True:
                     signal.pause()
         except EndError:

@@ -51,6 +51,21 @@ class Place:
         """The text about the running forge; it exists once all is there."""
         return self.folder / "ready"
 
+    def project(self) -> Path | None:
+        """The folder of the project that the forge has; None for this clone."""
+        with suppress(FileNotFoundError):
+            return Path(self._project.read_text(encoding="utf-8"))
+        return None
+
+    def write_project(self, project: Path | None) -> None:
+        """Keep the folder of the project that the forge gets."""
+        if project:
+            self._project.write_text(str(project), encoding="utf-8")
+
+    @property
+    def _project(self) -> Path:
+        return self.folder / "project"
+
     @property
     def lock(self) -> Path:
         """Lock that the keeper holds while it lives; it holds the keeper's process id."""

@@ -83,11 +83,13 @@ class Forge:
         folder: Its data.
         url: Its address.
         tokens: The access token of each user.
+        name: Of the repository.
     """
 
     folder: Path
     url: str
     tokens: dict[str, str] = field(default_factory=dict)
+    name: str = REPOSITORY
 
     def call(self, method: str, path: str, body: Any = None, *, user: str = OWNER, ok: bool = True) -> Any:
         """Call the REST API as a user; return the answer's JSON, or the response where `ok` is False."""
@@ -103,20 +105,20 @@ class Forge:
 
     def repository(self, method: str, path: str, body: Any = None, *, user: str = OWNER, ok: bool = True) -> Any:
         """Call an API of the repository; `path` starts below it."""
-        return self.call(method, f"/repos/{OWNER}/{REPOSITORY}{path}", body, user=user, ok=ok)
+        return self.call(method, f"/repos/{OWNER}/{self.name}{path}", body, user=user, ok=ok)
 
     def press(self, path: str, user: str, password: str) -> None:
         """Do what only a page of the repository offers, as a user who has logged in there."""
         with httpx.Client(base_url=self.url, timeout=30, trust_env=False) as browser:
             browser.post("/user/login", data={"user_name": user, "password": password})
-            answer = browser.post(f"/{OWNER}/{REPOSITORY}{path}")
+            answer = browser.post(f"/{OWNER}/{self.name}{path}")
         if not answer.is_success:
             raise ForgeError(f"{path}: {answer.status_code} {answer.text[-2000:]}")
 
     def address(self, user: str = OWNER, *, owner: str = OWNER) -> str:
         """Address of the repository, or of a fork's, for git, with the user's token."""
         scheme, _, host = self.url.partition("://")
-        return f"{scheme}://{user}:{self.tokens[user]}@{host}/{owner}/{REPOSITORY}.git"
+        return f"{scheme}://{user}:{self.tokens[user]}@{host}/{owner}/{self.name}.git"
 
     def wait_for(self, what: str, condition: Any, seconds: float = SETTLE_SECONDS) -> Any:
         """Call `condition` until it returns something true; return that.

@@ -177,11 +177,16 @@ class Pipeline:
             content["config"][key] = value
         file.write_text(yaml.safe_dump(content, sort_keys=False))
 
-    def seed(self, *stacks: str) -> None:
-        """Make ready what a user has before the first deploy of a stack: the API of quotas, and the model's files."""
+    def seed(self, *stacks: str, project: Project | None = None) -> None:
+        """Make ready what a user has before the first deploy of a stack: the API of quotas, and the model's files.
+
+        Args:
+            stacks: Their names.
+            project: The project that has them; None for the checkout.
+        """
         seed.enable(self.endpoint, "cloudquotas.googleapis.com")
         for stack in stacks:
-            settings = Project(self.folder).configuration(stack)
+            settings = (project or Project(self.folder)).configuration(stack)
             plan = make_plan(settings, project=PROJECT, stack=stack, today=datetime.now(UTC).date())
             if plan.weights.bucket is not None and not plan.weights.create:
                 files = synthetic_weights.model_files(plan.model)

@@ -13,13 +13,14 @@ from typing import Any
 
 import yaml
 
-from bezel.engine.project.pipeline_file import FILE
+from bezel.engine.project.pipeline_file import FILE, read_pipeline
+from bezel.engine.project.project import Project
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
 from localcloud_support.issuer import Issuer
 from tests.support.gitops import forge as forges
 from tests.support.gitops import foundation
-from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
+from tests.support.gitops.forge import OWNER, Forge, add_user
 from tests.support.gitops.machine import Machine, runner_of
 from tests.support.gitops.pipeline import BACKEND, STATES, Pipeline
 from tests.support.gitops.working_copy import WorkingCopy, tracked_files
@@ -33,6 +34,13 @@ VERDICT = "preview / verdict (pull_request)"
 # Workflows that the tests do not run: they would run the tests.
 LEFT_OUT = ("check.yml", "release.yml")
 RUN_SECONDS = 300.0
+# What jobs see of this machine's environment: its programs, and how packages are reached.
+_KEPT = frozenset(
+    (
+        *("LANG", "PATH", "USER", "GOFLAGS", "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "PIP_INDEX_URL"),
+        *("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS"),
+    )
+)
 MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 
 
@@ -142,7 +150,7 @@ class Team:
 
     def job_environment(self) -> dict[str, str]:
         """The runner's environment: this machine's tools and caches, and where the cloud is."""
-        kept = {name: value for name, value in os.environ.items() if name in {"LANG", "PATH", "USER", "GOFLAGS"}}
+        kept = {name: value for name, value in os.environ.items() if name in _KEPT}
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         variables = self.pipeline.environment
         # These come from the repository's variables and secrets, and an account from the job's login.
@@ -181,9 +189,23 @@ def _add_chat(copy: WorkingCopy) -> None:
     copy.commit("Add a stack")
 
 
+def _copy_of_clone(folder: Path, remote: str) -> WorkingCopy:
+    """A working copy of this clone with one stack, and a second one that nothing deploys yet."""
+    stacks = [name for name in tracked_files() if name.startswith("Pulumi.") and name.count(".") == 2]
+    files = [name for name in tracked_files() if name not in stacks or name == f"Pulumi.{STACK}.yaml"]
+    copy = WorkingCopy.of(folder, remote, files, DEVELOPER)
+    _add_chat(copy)
+    return copy
+
+
 @contextmanager
 def running_team(
-    gitea: Path, act: Path, folder: Path, password: str = PASSWORD, show: Callable[[str], None] = lambda _line: None
+    gitea: Path,
+    act: Path,
+    folder: Path,
+    password: str = PASSWORD,
+    show: Callable[[str], None] = lambda _line: None,
+    project: Path | None = None,
 ) -> Iterator[Team]:
     """A forge with the repository of a team, its cloud, and a runner; all of them end with the context.
 
@@ -193,12 +215,14 @@ def running_team(
         folder: The place of everything.
         password: Of the people.
         show: Gets a line for each step.
+        project: Folder of a project of one's own, whose last commit becomes `main`; None for this clone.
     """
     show("starting the forge")
     with forges.running(gitea, folder / "gitea") as forge, Issuer() as issuer:
-        forge.call("POST", "/user/repos", {"name": REPOSITORY, "default_branch": "main", "private": False})
+        forge.name = Project(project).name if project else forge.name
+        forge.call("POST", "/user/repos", {"name": forge.name, "default_branch": "main", "private": False})
         try:
-            team = found_team(forge, folder, act, issuer, password, show)
+            team = found_team(forge, folder, act, issuer, password, show, project)
             with team.machines:
                 show("starting a runner")
                 team.start_machine()
@@ -208,9 +232,18 @@ def running_team(
 
 
 def found_team(
-    forge: Forge, folder: Path, act: Path, issuer: Issuer, password: str, show: Callable[[str], None]
+    forge: Forge,
+    folder: Path,
+    act: Path,
+    issuer: Issuer,
+    password: str,
+    show: Callable[[str], None],
+    project: Path | None = None,
 ) -> Team:
-    """Make the repository with its people, variables and protection; `forge` has it empty."""
+    """Make the repository with its people, variables and protection; `forge` has it empty.
+
+    Arguments as of `running_team`.
+    """
     show("starting the embedded cloud")
     (folder / "pipeline").mkdir()
     pipeline = Pipeline.whole(folder / "pipeline")
@@ -218,11 +251,9 @@ def found_team(
         add_user(forge, name, password)
     for name in (DEVELOPER, REVIEWER):
         forge.repository("PUT", f"/collaborators/{name}", {"permission": "write"})
-    stacks = [name for name in tracked_files() if name.startswith("Pulumi.") and name.count(".") == 2]
-    files = [name for name in tracked_files() if name not in stacks or name == f"Pulumi.{STACK}.yaml"]
     show("pushing the program")
-    copy = WorkingCopy.of(folder / "copy", forge.address(DEVELOPER), files, DEVELOPER)
-    _add_chat(copy)
+    remote = forge.address(DEVELOPER)
+    copy = WorkingCopy(project, remote, DEVELOPER) if project else _copy_of_clone(folder / "copy", remote)
     # Without Actions at first: a push of all workflows would run the tests, and these among them.
     forge.repository("PATCH", "", {"has_actions": False})
     copy.git("push", "--quiet", forge.address(OWNER), "HEAD:refs/heads/main")
@@ -230,7 +261,7 @@ def found_team(
     forge.wait_for("the pushed branch", lambda: not forge.repository("GET", "")["empty"])
     forge.wait_for("its commit", lambda: forge.repository("GET", "/branches/main", ok=False).is_success)
     forge.repository("PATCH", "", {"has_actions": True})
-    for workflow in LEFT_OUT:
+    for workflow in () if project else LEFT_OUT:
         forge.repository("PUT", f"/actions/workflows/{workflow}/disable")
     show("making the accounts of the pipeline, and the protection of the branch")
     number = str(forge.repository("GET", "")["id"])
@@ -238,7 +269,7 @@ def found_team(
         "GOOGLE_PROJECT": pipeline.environment["GOOGLE_PROJECT"],
         "PULUMI_BACKEND_URL": BACKEND,
         "PULUMI_SECRETS_PROVIDER": "passphrase",
-        **foundation.lay(pipeline, issuer.url, f"{OWNER}/{REPOSITORY}", number),
+        **foundation.lay(pipeline, issuer.url, f"{OWNER}/{forge.name}", number),
     }
     for name, value in variables.items():
         forge.repository("POST", f"/actions/variables/{name}", {"value": value})
@@ -253,8 +284,11 @@ def found_team(
         "block_admin_merge_override": True,
     }
     forge.repository("POST", "/branch_protections", protection)
-    weights = synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16")
-    seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
+    if project:
+        pipeline.seed(*read_pipeline(Project(project)).stacks, project=Project(project))
+    else:
+        weights = synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16")
+        seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
     team = Team(forge, copy, pipeline, folder, act, issuer, password=password)
     team.before = team.inventory()
     return team
