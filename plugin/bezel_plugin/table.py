@@ -31,10 +31,10 @@ class Keyword:
     def problem(self, value: Any) -> tuple[str, str] | None:
         """What is wrong with a value, and what to write instead; None where nothing is."""
         if self.annotation is str:
-            return None if isinstance(value, str) else ("it is no text", "write a text")
+            return None if isinstance(value, str) else ("expected a text", "write a text")
         # A refused part is None, and has a problem of its own.
         is_list = isinstance(value, list) and all(each is None or isinstance(each, str) for each in value)
-        return None if is_list else ("it is no list of texts", "write a list, of one text too")
+        return None if is_list else ("expected a list of texts", "write a list, of one text too")
 
 
 @dataclass(frozen=True)

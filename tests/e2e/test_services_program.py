@@ -33,8 +33,8 @@ def check_operations(shop: Program, rehearsal: Rehearsal) -> None:
     """What needs the state or an address works in the program's folder; what plans a stack file is refused."""
     here = replace(rehearsal, folder=shop.folder, warm=False)
     variables = rehearsal.variables()
-    for words in (["status", "dev"], ["endpoint", "dev"], ["models", "dev"], ["query", "dev", "Hello"]):
-        done = here.bezel(*words, **variables)
+    for command in (["status", "dev"], ["endpoint", "dev"], ["models", "dev"], ["query", "dev", "Hello"]):
+        done = here.bezel(*command, **variables)
         assert done.code == 0, done.text
     status = here.bezel("status", "dev", "--json", **variables)
     (stack,) = json.loads(status.text)["stacks"]

@@ -1,4 +1,4 @@
-"""A program of somebody's own has no settings of a stack file: what plans them is refused, and nothing else."""
+"""A program that declares its services itself has no settings of a stack file: only what plans them is refused."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def project(folder: Path, program: str | None, stack_file: str) -> Project:
 
 
 @pytest.mark.parametrize(
-    ("program", "stack_file", "own"),
+    ("program", "stack_file", "is_own"),
     [
         (OWN, "config: {}\n", True),
         (OWN, "config: {gcp:project: acme-llm}\n", True),
@@ -30,9 +30,9 @@ def project(folder: Path, program: str | None, stack_file: str) -> Project:
     ],
 )
 def test_own_program_has_no_settings_and_reads_none(
-    tmp_path: Path, program: str | None, stack_file: str, own: bool
+    tmp_path: Path, program: str | None, stack_file: str, is_own: bool
 ) -> None:
-    assert declares_its_services(project(tmp_path, program, stack_file), "dev") is own
+    assert declares_its_services(project(tmp_path, program, stack_file), "dev") is is_own
 
 
 def test_own_program_is_refused_with_what_to_do(tmp_path: Path) -> None:

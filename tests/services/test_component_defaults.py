@@ -158,8 +158,10 @@ def test_component_defaults_are_those_of_a_service() -> None:
 
 def test_differences_between_a_call_and_the_defaults_are_seen() -> None:
     calls = Calls()
-    given = {"project": "p", "location": "l", "repository_id": "r", "image": "i", "tag": "t"}
-    calls.values = {ContainerImageArgs: [{**given, "registry": "docker.io", "readers": ()}, {**given, "tag": "u"}]}
+    arguments = {"project": "p", "location": "l", "repository_id": "r", "image": "i", "tag": "t"}
+    calls.values = {
+        ContainerImageArgs: [{**arguments, "registry": "docker.io", "readers": ()}, {**arguments, "tag": "u"}]
+    }
     assert different(calls) == {}
-    calls.values[ContainerImageArgs].append({**given, "registry": "gcr.io"})
+    calls.values[ContainerImageArgs].append({**arguments, "registry": "gcr.io"})
     assert different(calls) == {"ContainerImageArgs": {"registry"}}

@@ -26,12 +26,12 @@ def arguments(without: Sequence[str], kind: type[Any] = VllmService, settings: d
         set_all_config({"gcp:project": "acme-llm"})
         return kind("chat", **settings, without=without)
 
-    words: list[str] = declare(program).result.arguments
-    return words
+    server_arguments: list[str] = declare(program).result.arguments
+    return server_arguments
 
 
-def has(words: list[str], option: str) -> bool:
-    return any(word.startswith(f"--{option}=") for word in words)
+def has(server_arguments: list[str], option: str) -> bool:
+    return any(word.startswith(f"--{option}=") for word in server_arguments)
 
 
 @pytest.mark.slow
@@ -43,8 +43,8 @@ def test_option_with_a_default_is_left_out() -> None:
 @pytest.mark.slow
 def test_option_of_a_leased_server_is_left_out() -> None:
     assert has(arguments((), LeasedVllmService, LEASED), "tool-call-parser")
-    words = arguments(["--tool_call_parser", "enable-auto-tool-choice"], LeasedVllmService, LEASED)
-    assert not has(words, "tool-call-parser")
+    changed = arguments(["--tool_call_parser", "enable-auto-tool-choice"], LeasedVllmService, LEASED)
+    assert not has(changed, "tool-call-parser")
 
 
 def test_other_options_are_kept() -> None:

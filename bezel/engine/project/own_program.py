@@ -1,4 +1,4 @@
-"""Programs of somebody's own, which declare their services themselves: their stack files have no settings to plan.
+"""Programs that declare their services themselves, of a user's own: their stack files have no settings to plan.
 
 What needs a state or an address works for them; what plans or changes a stack file is refused with what to do instead.
 """

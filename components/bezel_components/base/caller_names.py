@@ -26,11 +26,11 @@ class SchemaNames:
     def __init__(self, keys: Iterable[str]) -> None:
         all_keys = set(keys)
         self._names = {snake_case(key): key for key in all_keys if snake_case(key) != key} | _OPTIONS
-        words = "|".join(sorted(all_keys | set(self._names), key=len, reverse=True))
-        longer = "|".join(sorted(self._names, key=len, reverse=True))
+        any_name = "|".join(sorted(all_keys | set(self._names), key=len, reverse=True))
+        changed_name = "|".join(sorted(self._names, key=len, reverse=True))
         # In Python's spelling: `public=True`, `rollout="direct"`, `weights={"loading": "fuse"}`; no command's option.
-        self._assigned = re.compile(rf'(?<![\w-])({words})=(True|False|"[\w./-]+"|\{{[^{{}}]*\}})')
-        self._word = re.compile(rf"\b({longer})\b")
+        self._assigned = re.compile(rf'(?<![\w-])({any_name})=(True|False|"[\w./-]+"|\{{[^{{}}]*\}})')
+        self._word = re.compile(rf"\b({changed_name})\b")
 
     def in_text(self, text: str) -> str:
         """A text with the names of the schema."""

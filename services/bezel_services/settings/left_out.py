@@ -21,7 +21,7 @@ def leave_out(settings: Mapping[str, Any], without: Sequence[str]) -> dict[str, 
         PlanError: `without` is no list of names, or has an option that `vllm` sets.
     """
     if isinstance(without, str) or not all(isinstance(name, str) for name in without):
-        consequence = "it is no list of options, so no default would be removed."
+        consequence = "expected a list of options, so no default would be removed."
         raise PlanError(Problem("without", without, consequence, "list names, e.g. `reasoning-parser`."))
     if not without:
         return dict(settings)
