@@ -144,10 +144,10 @@ def _cell(value: int | None, real: int) -> str:
 
 def _refusal_line(name: str, row: dict[str, Any], peer: dict[str, Any]) -> str:
     reasons = read_architecture(row["config"]).unknown
-    said = re.sub(r"\s+", " ", row["error"].partition(": ")[2]).replace("|", "/")
+    message = re.sub(r"\s+", " ", row["error"].partition(": ")[2]).replace("|", "/")
     cells = ["no figure" if peer.get(key) is None else "**a figure**" for key in ("kvfit", "hf_mem")]
     planned = f"refused: {reasons[0]}" if reasons else "**a figure**"
-    return f"| {name} | {said[:110]} | {planned} | {cells[0]} | {cells[1]} |\n"
+    return f"| {name} | {message[:110]} | {planned} | {cells[0]} | {cells[1]} |\n"
 
 
 def _weights(rows: dict[str, Any], others: dict[str, Any]) -> str:

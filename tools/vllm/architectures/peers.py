@@ -1,4 +1,4 @@
-"""What two public calculators make of the recorded models: kvfit and hf-mem, called as libraries on their config.json.
+"""Figures of two public calculators, kvfit and hf-mem, called as libraries on the config.json of the recorded models.
 
     PYTHON tools/vllm/architectures/peers.py LAYOUTS OUT
 

@@ -105,9 +105,9 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         "skip_tokenizer_init": True,
         "language_model_only": True,
     }
-    given = {key: value for key, value in {**usual, **arguments}.items() if value is not None}
+    fields = {key: value for key, value in {**usual, **arguments}.items() if value is not None}
     context: Any = importlib.import_module("vllm.usage.usage_lib").UsageContext.LLM_CLASS
-    config = engine.EngineArgs(**given).create_engine_config(usage_context=context)
+    config = engine.EngineArgs(**fields).create_engine_config(usage_context=context)
     with config_module.set_current_vllm_config(config), contextlib.ExitStack() as stack:
         port = 29500 + os.getpid() % 2000
         if not torch.distributed.is_initialized():
@@ -120,7 +120,7 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         stack.callback(torch.set_default_dtype, before)
         model = loader.initialize_model(vllm_config=config, model_config=config.model_config)
         platforms.current_platform.update_block_size_for_backend(config)
-        found, backends = {}, {}
+        cache_specs, backends = {}, {}
         for name, layer in config_module.get_layers_from_vllm_config(config, base.AttentionLayerBase).items():
             if getattr(layer, "kv_sharing_target_layer_name", None):
                 continue
@@ -129,15 +129,15 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
                 continue
             if isinstance(spec, specs.AttentionSpec):
                 spec = worker.customize_attention_spec(layer.get_attn_backend(), spec)
-            found[name] = spec
+            cache_specs[name] = spec
             backends[name] = layer.get_attn_backend()
         names = [kind.name for kind in layouts.get_supported_kv_cache_layouts(list(backends.values()))]
-        if found:
-            layouts.resolve_kv_cache_layout(config, [names], found.values())
-        cache = utilities.get_kv_cache_configs(config, [found], [given["kv_cache_memory_bytes"]])[0]
+        if cache_specs:
+            layouts.resolve_kv_cache_layout(config, [names], cache_specs.values())
+        cache = utilities.get_kv_cache_configs(config, [cache_specs], [fields["kv_cache_memory_bytes"]])[0]
     row = {
         "class": config.model_config.architecture,
-        "memory": given["kv_cache_memory_bytes"],
+        "memory": fields["kv_cache_memory_bytes"],
         "max_model_len": config.model_config.max_model_len,
         "batched": config.scheduler_config.max_num_batched_tokens,
         "in_flight": config.max_in_flight_tokens,

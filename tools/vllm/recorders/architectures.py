@@ -109,10 +109,11 @@ def fallbacks() -> list[str]:
 def configurations() -> dict[str, Any]:
     """Defaults and attribute maps of the configuration classes, by model type."""
     automatic: Any = importlib.import_module("transformers.models.auto.configuration_auto")
-    own: Any = importlib.import_module("vllm.transformers_utils.config")
+    vllm_configs: Any = importlib.import_module("vllm.transformers_utils.config")
     rows: dict[str, Any] = {}
-    for model_type in sorted({*automatic.CONFIG_MAPPING_NAMES, *own._CONFIG_REGISTRY}):  # noqa: SLF001 - named nowhere else
-        source = own._CONFIG_REGISTRY if model_type in own._CONFIG_REGISTRY else automatic.CONFIG_MAPPING  # noqa: SLF001
+    registry = vllm_configs._CONFIG_REGISTRY  # noqa: SLF001 - named nowhere else
+    for model_type in sorted({*automatic.CONFIG_MAPPING_NAMES, *registry}):
+        source = registry if model_type in registry else automatic.CONFIG_MAPPING
         try:
             row = configuration(source[model_type])
         except Exception as error:  # noqa: BLE001 - a class of a package that is not installed, or without defaults
@@ -127,14 +128,14 @@ def configuration(kind: Any) -> dict[str, Any]:
     """Defaults, parts and attribute map of one configuration class."""
     parts = {key: part.model_type for key, part in vars(kind()).items() if hasattr(part, "model_type")}
     row = {
-        "defaults": {key: value for key, value in declared(kind).items() if key in FIELDS and plain(value)},
+        "defaults": {key: value for key, value in declared_defaults(kind).items() if key in FIELDS and plain(value)},
         "parts": parts,
         "names": {key: name for key, name in kind.attribute_map.items() if key in FIELDS},
     }
     return {key: value for key, value in row.items() if value}
 
 
-def declared(kind: Any) -> dict[str, Any]:
+def declared_defaults(kind: Any) -> dict[str, Any]:
     """Defaults that a class declares. What it derives from other fields when it is made is none."""
     if dataclasses.is_dataclass(kind):
         return {field.name: field.default for field in dataclasses.fields(kind) if field.default is not None}

@@ -32,7 +32,7 @@ _SCALED = ("su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_
 
 
 def read_context(config: Configuration) -> int:
-    """Tokens of the longest sequence that vLLM serves unless it is told another length."""
+    """Tokens of the longest sequence that vLLM serves unless max-model-len is set."""
     lengths = [value for key in _KEYS if isinstance(value := config.get(key), int | float) and value > 0]
     length = config.get("model_max_length") or min(lengths, default=DEFAULT_CONTEXT)
     if config.model_type.startswith("embedding_gemma2"):

@@ -82,14 +82,14 @@ def read_form(config: Mapping[str, Any]) -> Form:
             bits = int(quantisation.get("bits") or quantisation.get("w_bit") or 4)
             return Form(method, bits, f"w{bits}a16")
         case "compressed-tensors":
-            return _compressed(quantisation)
+            return _compressed_tensors_form(quantisation)
         case "bitsandbytes":
             four = bool(quantisation.get("load_in_4bit"))
             return Form(method, 4 if four else 8, "bnb-4bit" if four else "bnb-8bit")
         case "mxfp4" | "gpt-oss-mxfp4":
             return Form(method, 4, "mxfp4")
         case "modelopt" | "modelopt-fp4" | "modelopt-mixed":
-            return _modelopt(method, quantisation)
+            return _modelopt_form(method, quantisation)
         case "fp8" | "fbgemm-fp8" | "ptpc-fp8" | "deepseek-v4-fp8":
             return Form(method, 0, "fp8")
     return Form(method, 0, method)
@@ -105,7 +105,7 @@ def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _compressed(quantisation: Mapping[str, Any]) -> Form:
+def _compressed_tensors_form(quantisation: Mapping[str, Any]) -> Form:
     """compressed-tensors: bits of the first group of weights, and whether activations are quantised too."""
     method, layout = "compressed-tensors", str(quantisation.get("format") or "")
     groups = quantisation.get("config_groups")
@@ -121,7 +121,7 @@ def _compressed(quantisation: Mapping[str, Any]) -> Form:
     return Form(method, packed, f"w{bits}a{8 if activations else 16}" if bits else method)
 
 
-def _modelopt(method: str, quantisation: Mapping[str, Any]) -> Form:
+def _modelopt_form(method: str, quantisation: Mapping[str, Any]) -> Form:
     inner = quantisation.get("quantization")
     rows = inner if isinstance(inner, dict) else quantisation
     algorithm = str(rows.get("quant_algo") or quantisation.get("quant_algo") or "").upper()

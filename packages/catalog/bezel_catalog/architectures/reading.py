@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from bezel_catalog.architectures import attention, encoders, hybrids, latent
 from bezel_catalog.architectures.architecture import Architecture
 from bezel_catalog.architectures.configuration import (
     ConfigError,
@@ -20,6 +19,7 @@ from bezel_catalog.architectures.configuration import (
 )
 from bezel_catalog.architectures.context import read_context
 from bezel_catalog.architectures.experts import read_experts
+from bezel_catalog.architectures.families import attention, encoders, hybrids, latent
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
 from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
@@ -126,7 +126,7 @@ def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
     for model_type in (part.model_type, str(part.whole.get("model_type"))):
         if model_type in _OWN_CACHE:
             return [UnknownLayers(count=1, reason=f"{model_type} has {_OWN_CACHE[model_type]}")]
-    if reason := _unserved(part, class_name):
+    if reason := _registry_refusal(part, class_name):
         return [UnknownLayers(count=1, reason=reason)]
     try:
         return _reader(part, class_name)(part)
@@ -134,7 +134,7 @@ def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
         return [UnknownLayers(count=1, reason=f"config.json gives no {error.args[0]}, which {part.model_type} needs")]
 
 
-def _unserved(part: Configuration, class_name: str) -> str | None:
+def _registry_refusal(part: Configuration, class_name: str) -> str | None:
     """Why no recorded release of vLLM serves a model, None where one does."""
     if not class_name:
         return "config.json names no architecture in `architectures`, so vLLM does not know what to build"
@@ -142,8 +142,8 @@ def _unserved(part: Configuration, class_name: str) -> str | None:
     reasons = [refusal(class_name, release) for release in releases]
     if all(reasons):
         return reasons[-1]
-    known = [architecture for release in releases if (architecture := known_architecture(class_name, release))]
-    if all(not architecture.base for architecture in known) and part.whole.get("is_encoder_decoder"):
+    candidates = [architecture for release in releases if (architecture := known_architecture(class_name, release))]
+    if all(not architecture.base for architecture in candidates) and part.whole.get("is_encoder_decoder"):
         return f"vLLM serves {class_name} by transformers' class, and no decoder with an encoder in this way"
     return None
 

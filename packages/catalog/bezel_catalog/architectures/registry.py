@@ -1,4 +1,4 @@
-"""What a release of vLLM serves: its architectures, those of transformers without a class in vLLM, those it dropped.
+"""Registry of a vLLM release: its architectures, those of transformers without a class in vLLM, those it dropped.
 
 Recorded by tools/vllm/recorders/architectures.py into data/vllm/architectures/RELEASE.json. The order of the look-ups
 is that of vLLM's `vllm/model_executor/models/registry.py` (inspect_model_cls): its own classes, one of another ending
@@ -87,14 +87,14 @@ def _base(name: str, recording: dict[str, Any]) -> str | None:
     """The architecture whose class serves this one; empty where transformers' class does, None where none does."""
     if name in recording["architectures"]:
         return name
-    converted = _converted(name, recording)
+    base = _base_of_another_ending(name, recording)
     fallback = name in recording["transformers"] and not name.startswith(_LAYERS_NOT_FOUND)
-    if fallback and (converted is None or name.endswith(_GENERATING)):
+    if fallback and (base is None or name.endswith(_GENERATING)):
         return ""
-    return converted
+    return base
 
 
-def _converted(name: str, recording: dict[str, Any]) -> str | None:
+def _base_of_another_ending(name: str, recording: dict[str, Any]) -> str | None:
     """The architecture of another ending that vLLM converts, None where there is none."""
     suffixes = recording["suffixes"]
     ending = next((suffix for suffix in suffixes if name.endswith(suffix)), None)

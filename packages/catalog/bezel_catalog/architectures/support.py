@@ -1,4 +1,4 @@
-"""Why an accelerator does not serve a model: kernels of its quantisation, layers that its engine has no cache for.
+"""Reasons why an accelerator does not serve a model: no kernel for its weights, no cache for its layers.
 
 Source for GPUs: `get_min_capability` of vLLM's methods of quantisation, recorded with its architectures. Source for
 TPUs: tpu-inference 0.32.0, `platforms/tpu_platform.py` (supported_quantization), `runner/kv_cache_manager.py`
@@ -85,5 +85,5 @@ def tpu_refusal(architecture: Architecture, weights: Weights | None = None) -> s
 
 
 def runs_natively_on_tpu(architecture: Architecture) -> bool:
-    """Whether tpu-inference has a definition of its own; others run by vLLM's, and nobody measured them here."""
+    """Whether tpu-inference has a definition of its own; others run by vLLM's, and are not measured."""
     return architecture.class_name in tpu_support().native

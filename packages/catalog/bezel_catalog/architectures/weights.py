@@ -48,7 +48,7 @@ ELEMENT_BITS = {
     "C64": 64,
 }
 _SERVED_BITS = 16
-"""Bits of a weight that a file holds in more: vLLM serves float32 in 16 bits unless it is told otherwise."""
+"""Bits of a weight that a file holds in more: vLLM serves float32 in 16 bits unless dtype is set."""
 _WIDE = ("F32", "F64")
 _EXPERT = re.compile(r"(?:^|\.)experts\.|(?:^|\.)(?:moe|ffn|feed_forward)\.(?:gate|up|down)_proj\.weight$")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")

@@ -1,4 +1,4 @@
-"""What a release of vLLM or an accelerator does not serve, each with its reason."""
+"""Refusals of a vLLM release and of an accelerator, each with its reason."""
 
 import pytest
 
@@ -45,13 +45,13 @@ def test_class_outside_of_the_registry_is_refused_with_its_reason(name, reason):
 
 
 def test_class_of_another_ending_is_served_by_the_one_that_is_converted():
-    known = known_architecture("Qwen3MoeForSequenceClassification", RELEASE)
-    assert known.base == "Qwen3MoeForCausalLM"
+    served = known_architecture("Qwen3MoeForSequenceClassification", RELEASE)
+    assert served.base == "Qwen3MoeForCausalLM"
 
 
 def test_class_of_transformers_is_served_without_one_of_its_own():
-    known = known_architecture("HeliumForCausalLM", RELEASE)
-    assert (known.base, known.kinds) == ("", ("transformers",))
+    served = known_architecture("HeliumForCausalLM", RELEASE)
+    assert (served.base, served.kinds) == ("", ("transformers",))
 
 
 def test_traits_of_a_class_are_recorded():

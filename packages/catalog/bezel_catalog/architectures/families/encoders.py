@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel_catalog.architectures.attention import Heads, attention_heads, key_value_heads, layer_count
+from bezel_catalog.architectures.families.attention import Heads, attention_heads, key_value_heads, layer_count
 from bezel_catalog.architectures.layers import CrossLayers, EncoderLayers, FullLayers, Layers
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel_catalog.architectures.attention import layer_count
+from bezel_catalog.architectures.families.attention import layer_count
 from bezel_catalog.architectures.layers import LatentLayers, Layers
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bezel_catalog.architectures.configuration import MissingFieldError
-from bezel_catalog.architectures.layer_types import FULL, SLIDING, layer_types, sliding_window
+from bezel_catalog.architectures.families.layer_types import FULL, SLIDING, layer_types, sliding_window
 from bezel_catalog.architectures.layers import (
     ChunkedLayers,
     FullLayers,
@@ -136,13 +136,13 @@ def read_decoder(config: Configuration) -> list[Layers]:
     heads = heads_by_layer(config, count)
     shared = count - config.number("num_kv_shared_layers", default=0)
     result: list[Layers] = []
-    for number, (kind, own) in enumerate(zip(kinds, heads, strict=False)):
+    for number, (kind, layer_heads) in enumerate(zip(kinds, heads, strict=False)):
         if kind not in (FULL, SLIDING):
             result.append(UnknownLayers(count=1, reason=f"{config.model_type} has layers of kind {kind!r}"))
         elif number >= shared > 0:
-            result.append(SharedLayers(count=1, kv_heads=own.kv_heads, head_dim=own.head_dim))
+            result.append(SharedLayers(count=1, kv_heads=layer_heads.kv_heads, head_dim=layer_heads.head_dim))
         else:
-            result.append(attention_layer(own, window if kind == SLIDING else None))
+            result.append(attention_layer(layer_heads, window if kind == SLIDING else None))
     return result
 
 
@@ -189,8 +189,8 @@ def read_own_windows(config: Configuration) -> list[Layers]:
         int(other.get("num_attention_groups") or same.kv_heads), int(other.get("head_dim") or same.head_dim)
     )
     window = sliding_window(config) or 0
-    own = str(other.get("attention_type") or SLIDING)
+    other_kind = str(other.get("attention_type") or SLIDING)
     return [
-        attention_layer(windowed if other and kind == own else same, window if kind == SLIDING else None)
+        attention_layer(windowed if other and kind == other_kind else same, window if kind == SLIDING else None)
         for kind in kinds[:count]
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bezel_catalog.architectures.attention import (
+from bezel_catalog.architectures.families.attention import (
     Heads,
     attention_heads,
     attention_layer,
@@ -19,10 +19,9 @@ from bezel_catalog.architectures.attention import (
     key_value_heads,
     layer_count,
 )
-from bezel_catalog.architectures.latent import is_latent, latent_layer
-from bezel_catalog.architectures.layer_types import layer_types, sliding_window
-from bezel_catalog.architectures.layers import FullLayers, Layers, PlainLayers, UnknownLayers
-from bezel_catalog.architectures.states import (
+from bezel_catalog.architectures.families.latent import is_latent, latent_layer
+from bezel_catalog.architectures.families.layer_types import layer_types, sliding_window
+from bezel_catalog.architectures.families.states import (
     delta_attention,
     delta_net,
     linear_attention,
@@ -31,6 +30,7 @@ from bezel_catalog.architectures.states import (
     short_convolution,
     type_bytes,
 )
+from bezel_catalog.architectures.layers import FullLayers, Layers, PlainLayers, UnknownLayers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
