@@ -135,6 +135,9 @@ def test_recorded_releases_differ_by_their_names() -> None:
         ]
     }
     assert changes["options"].added == ("monokernel", "reasoning-effort-map", "sleep-mode-backend", "watchdog-config")
+    assert changes["options"].removed == ()
+    assert changes["options"].changed["spec-method"] == "choices +step5_mtp -medusa -mlp_speculator"
+    assert "enable-chunked-prefill" not in changes["options"].changed  # its other negation is taken as before
     assert changes["endpoints"].added == ("/v1/decisions",)
     assert "+return_weight_versions" in changes["bodies"].changed["chat"]
     assert not any(change.touching for change in option_changes(vllm_options("0.33.0"), vllm_options("0.33.0")))

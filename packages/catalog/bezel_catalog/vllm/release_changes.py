@@ -50,7 +50,7 @@ def option_changes(earlier: VllmOptions, later: VllmOptions) -> list[Changes]:
     old, new = ({option.name: option for option in recording.options} for recording in (earlier, later))
     options = _by_name("options", old, new)
     both = sorted(old.keys() & new.keys())
-    differences = {name: what for name in both if (what := "; ".join(_of_option(old[name], new[name])))}
+    differences = {name: what for name in both if (what := "; ".join(_of_option(old[name], new[name], earlier, later)))}
     variables = {name: kind for name, kind in earlier.variables.items() if later.variables.get(name, kind) != kind}
     names_of_values = [
         _by_name(f"values of {name}", dict.fromkeys(values), dict.fromkeys(later.registered.get(name, ())))
@@ -132,12 +132,15 @@ def _with_signs(old: frozenset[str], new: frozenset[str]) -> str:
     return " ".join([*(f"+{name}" for name in sorted(new - old)), *(f"-{name}" for name in sorted(old - new))])
 
 
-def _of_option(old: VllmOption, new: VllmOption) -> Iterator[str]:
+def _of_option(old: VllmOption, new: VllmOption, earlier: VllmOptions, later: VllmOptions) -> Iterator[str]:
+    both = ((old, earlier), (new, later))
     if old.default != new.default:
         yield f"default {old.default!r} -> {new.default!r}"
     if old.kind != new.kind or old.type != new.type:
         yield f"{old.kind} of {old.type} -> {new.kind} of {new.type}"
-    if gone := [flag for flag in old.flags if flag not in new.flags]:
+    if gone := [flag for flag in old.flags if later.find(flag) is None]:
         yield f"no longer {' '.join(gone)}"
-    if old.choices != new.choices:
-        yield f"choices {_with_signs(frozenset(old.choices), frozenset(new.choices))}"
+    # Words that the parser no longer checks are known to the started server, and listed as its values.
+    before, after = (frozenset(each.choices or recording.registered.get(each.name, ())) for each, recording in both)
+    if before != after and (old.choices or new.choices):
+        yield f"choices {_with_signs(before, after)}"
