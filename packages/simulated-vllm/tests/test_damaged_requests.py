@@ -105,7 +105,7 @@ def places_of(node: object, place: tuple = ()) -> list[tuple]:
         if isinstance(node, list) and whole
         else ()
     )
-    return [place, *(found for key, value in inner for found in places_of(value, (*place, key)))]
+    return [place, *(part for key, value in inner for part in places_of(value, (*place, key)))]
 
 
 @strategies.composite

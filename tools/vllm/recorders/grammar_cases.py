@@ -416,7 +416,7 @@ LARK = [
         'start: pair ("," pair)*\npair: K "=" V\nK: /[a-z]+/\nV: /[0-9]+/',
     ),
     *(
-        "plain words",
+        "plain keywords",
         "{}",
         "<a>",
         "",
@@ -521,10 +521,10 @@ def _schemas() -> list[Any]:
         for value, kind in itertools.product([*right, *wrong], _TYPES.get(word, ("",))):
             listed.append({"type": kind, word: value} if kind else {word: value})
     random_of = random.Random(SEED)  # noqa: S311 - the same cases each time
-    words = sorted(KEYWORDS)
+    keywords = sorted(KEYWORDS)
     for _ in range(150):
         chosen = {
-            word: random_of.choice(KEYWORDS[word][0]) for word in random_of.sample(words, random_of.randint(2, 5))
+            word: random_of.choice(KEYWORDS[word][0]) for word in random_of.sample(keywords, random_of.randint(2, 5))
         }
         listed.append({"type": "object", "properties": {"a": chosen, "b": {"type": "array", "items": chosen}}})
     return listed + [schema for schema in SCHEMAS if isinstance(schema, dict)]

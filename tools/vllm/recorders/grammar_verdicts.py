@@ -6,7 +6,7 @@ Run it with the Python of an environment that has vLLM 0.32.0, on a folder with 
 
 FILE is packages/simulated-vllm/tests/fixtures/vllm/grammars.json.gz. Each case of `grammar_cases` is validated
 as the server does it (`SamplingParams`), by `auto` and by each backend, and compiled by the two that the engine of
-`auto` uses. A process of its own does it: a case at which it ends has the row "ended", and a new one goes on.
+`auto` uses. A process of its own does it: a case at which it ends has the row "ended", and a new one continues.
 """
 
 from __future__ import annotations

@@ -93,11 +93,11 @@ def messages_text(
 def _content(content: object, settings: EngineSettings) -> str:
     if isinstance(content, str):
         return content.strip()
-    read = (_part(part, settings) for part in _listed(() if content is None else content))
+    read = (_part(part, settings) for part in _items_of(() if content is None else content))
     return "".join(text.strip() for text in _check_texts([text for text in read if text is not _SKIPPED]))
 
 
-def _listed_calls(calls: Any) -> list[Any]:
+def _calls_of(calls: Any) -> list[Any]:
     """Return the calls of a message: they are validated when they are read, as a body is.
 
     Raises:
@@ -109,7 +109,7 @@ def _listed_calls(calls: Any) -> list[Any]:
         raise shape_error([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
 
 
-def _listed(items: Any) -> list[Any]:
+def _items_of(items: Any) -> list[Any]:
     """Return the items of a list of a body: they are validated when they are read, and the error is reported as it is.
 
     Raises:
@@ -165,7 +165,7 @@ def _check_calls(messages: list[dict[str, Any]]) -> None:
     """Refuse tool calls of an assistant's message that no template knows."""
     for message in messages:
         calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-        for call in _listed_calls(calls or ()):
+        for call in _calls_of(calls or ()):
             if not isinstance(call, dict):
                 raise api_error("call-form")
             if call.get("type", "function") != "function" or not isinstance(call.get("function"), dict):

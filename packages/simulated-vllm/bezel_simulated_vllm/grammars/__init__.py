@@ -1,1 +1,1 @@
-"""Whether a server's libraries of structured outputs take a constraint: a schema, an expression, a grammar, a tag."""
+"""Judge of structured outputs, as by the libraries of a real server: a schema, an expression, a grammar, a tag."""

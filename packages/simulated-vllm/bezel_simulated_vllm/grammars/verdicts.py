@@ -1,4 +1,4 @@
-"""What is said of a constraint: refused with the library's words, or not judged, and a bound on the work for it."""
+"""Verdicts on a constraint: refused with the library's words, or not judged; and a bound on the work for one."""
 
 from __future__ import annotations
 

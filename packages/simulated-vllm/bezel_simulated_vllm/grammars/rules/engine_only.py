@@ -1,4 +1,4 @@
-"""What xgrammar converts when a request comes, and the engine fails on.
+"""Constraints that xgrammar converts when a request comes, and on which the engine fails.
 
 Source: the behaviour of xgrammar 0.2.8 (`GrammarCompiler`): a text of a negative length, and an expression within a
 grammar, whose automaton is built there; and of vLLM 0.32.0: references in a circle, which allow no token.

@@ -194,14 +194,14 @@ class _Converter:
         if letter in _CLASSES or letter in _OTHERS:
             self._at += 2
             return f"[{_CLASSES.get(letter) or _OTHERS[letter]}]"
-        return f'"{_code(self._escaped())}"'
+        return f'"{_code(self._take_escape())}"'
 
     def _escape_inside(self) -> str:
         letter = self._escaped_letter()
         if letter in _CLASSES or letter in _OTHERS:
             self._at += 2
             return _CLASSES.get(letter) or _OTHERS[letter]
-        return _code(self._escaped())
+        return _code(self._take_escape())
 
     def _escaped_letter(self) -> str:
         letter = self._text[self._at + 1 : self._at + 2]
@@ -209,7 +209,7 @@ class _Converter:
             raise self._fault("Escape sequence is not finished.")
         return letter
 
-    def _escaped(self) -> int:
+    def _take_escape(self) -> int:
         """Return the code of the escaped character, and go on behind it."""
         letter, left = self._text[self._at + 1], len(self._text) - self._at
         if left < {"u": 5, "x": 4, "c": 3}.get(letter, 2):

@@ -172,10 +172,10 @@ def _check_structured(part: Part) -> None:
     for name in value:
         if name not in _FIELDS:
             raise fault(f"unknown field '{name}' in %regex")
-    given = {name: each for name, each in value.items() if each is not None}
-    if len(given) != 1:
-        raise fault("only one field can be set on %regex" if given else "no fields set on %regex")
-    name, each = next(iter(given.items()))
+    fields = {name: each for name, each in value.items() if each is not None}
+    if len(fields) != 1:
+        raise fault("only one field can be set on %regex" if fields else "no fields set on %regex")
+    name, each = next(iter(fields.items()))
     texts = each if name == "substring_chunks" else [each]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts) or name == "substring_words":
         raise fault(f"{name} is not supported yet")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.grammars.rules.lark_tokens import Token, fault
+from bezel_simulated_vllm.grammars.rules.lark_tokens import LarkToken, fault
 from bezel_simulated_vllm.grammars.verdicts import NotJudgedError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def is_terminal(name: str) -> bool:
     return name.lstrip("?!").removeprefix("_")[:1].isupper()
 
 
-def string_value(token: Token) -> tuple[str, str]:
+def string_value(token: LarkToken) -> tuple[str, str]:
     """Return the text of a string, and "i" where its case does not matter.
 
     Raises:
@@ -89,7 +89,7 @@ def string_value(token: Token) -> tuple[str, str]:
 class Parser:
     """Reads the tokens of a grammar."""
 
-    def __init__(self, listed: list[Token], work: Work) -> None:
+    def __init__(self, listed: list[LarkToken], work: Work) -> None:
         self._tokens = listed
         self._work = work
         self._at = 0
@@ -216,7 +216,7 @@ class Parser:
     def _sequence(self) -> Part:
         parts = []
         while self._peek() not in _ENDS:
-            parts.append(self._counted())
+            parts.append(self._repetition())
         if self._match("->"):
             self._expect("name", "expected alias name after '->'")
         if self._peek() == "&":
@@ -225,7 +225,7 @@ class Parser:
             raise fault("parametric %if conditions are not supported")
         return Part("all", children=parts)
 
-    def _counted(self) -> Part:
+    def _repetition(self) -> Part:
         self._work.spend()
         negated = self._match("~")
         atom = self._atom()
@@ -284,7 +284,7 @@ class Parser:
             return Part(token.kind, token.text, token.value)
         raise fault("expected grammar expression")
 
-    def _string(self, token: Token) -> Part:
+    def _string(self, token: LarkToken) -> Part:
         text, flags = string_value(token)
         if not self._match(".."):
             return Part("string", text, flags)
@@ -296,7 +296,7 @@ class Parser:
     def _peek(self) -> str:
         return self._tokens[min(self._at, len(self._tokens) - 1)].kind
 
-    def _take(self) -> Token:
+    def _take(self) -> LarkToken:
         token = self._tokens[min(self._at, len(self._tokens) - 1)]
         self._at += 1
         return token
@@ -307,7 +307,7 @@ class Parser:
         self._at += 1
         return True
 
-    def _expect(self, kind: str, text: str) -> Token:
+    def _expect(self, kind: str, text: str) -> LarkToken:
         token = self._take()
         if token.kind != kind:
             raise fault(text)

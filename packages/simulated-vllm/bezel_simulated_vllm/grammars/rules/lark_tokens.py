@@ -35,7 +35,7 @@ _JSON_SPACE = re.compile(r"[ \t\r\n\f\v]*")
 
 
 @dataclass(frozen=True)
-class Token:
+class LarkToken:
     """One token.
 
     Attributes:
@@ -55,14 +55,14 @@ def fault(text: str) -> RefusedError:
     return RefusedError(f"Lark error: {text}")
 
 
-def tokens(source: str, work: Work) -> list[Token]:
+def tokens(source: str, work: Work) -> list[LarkToken]:
     """Return the tokens of a grammar, with an "end" after the last.
 
     Raises:
         RefusedError: the text has a part that is no token.
     """
     place = 0
-    listed: list[Token] = []
+    listed: list[LarkToken] = []
     while place < len(source):
         work.spend()
         if space := _SPACE.match(source, place):
@@ -70,30 +70,30 @@ def tokens(source: str, work: Work) -> list[Token]:
             continue
         place, token = _token(source, place)
         listed.append(token)
-    return [*listed, Token("end", "")]
+    return [*listed, LarkToken("end", "")]
 
 
-def _token(source: str, place: int) -> tuple[int, Token]:
+def _token(source: str, place: int) -> tuple[int, LarkToken]:
     for kind, form in _FORMS:
         if part := form.match(source, place):
             if kind == "directive":
                 return _directive(source, part[0], part.end())
             if kind == "expression":
-                return part.end(), Token(kind, part[1], part[2])
-            return part.end(), Token(part[0] if kind == "sign" else kind, part[0])
+                return part.end(), LarkToken(kind, part[1], part[2])
+            return part.end(), LarkToken(part[0] if kind == "sign" else kind, part[0])
     texts = {'"': "unterminated string literal", "/": "unterminated regular expression", "<": "invalid special token"}
     raise fault(texts.get(source[place], f"unexpected character '{source[place]}'"))
 
 
-def _directive(source: str, name: str, end: int) -> tuple[int, Token]:
+def _directive(source: str, name: str, end: int) -> tuple[int, LarkToken]:
     if name not in _WITH_JSON:
-        return end, Token(_PLAIN.get(name, "unsupported"), name)
+        return end, LarkToken(_PLAIN.get(name, "unsupported"), name)
     space = _JSON_SPACE.match(source, end)
     try:
         value, end = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(source, space.end() if space else end)
     except (ValueError, RecursionError):
         raise fault(f"failed to parse JSON value after {name}") from None
-    return end, Token(_WITH_JSON[name], name, value)
+    return end, LarkToken(_WITH_JSON[name], name, value)
 
 
 def _refuse_constant(name: str) -> None:

@@ -47,7 +47,7 @@ def check(text: str, work: Work) -> None:
         raise RefusedError('Structural tag\'s type must be a string "structural_tag"')
     if "format" not in tag:
         raise RefusedError("Structural tag must have a format field")
-    _check_format(_typed(tag["format"], work), work)
+    _check_format(_resolve_types(tag["format"], work), work)
 
 
 def _current(tag: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _current(tag: Any) -> dict[str, Any]:
     return {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
 
 
-def _typed(form: Any, work: Work, depth: int = 0) -> Format:
+def _resolve_types(form: Any, work: Work, depth: int = 0) -> Format:
     """Return a format with the type that it has, and those in it.
 
     Raises:
@@ -106,7 +106,7 @@ def _of_type(form: Format, kind: str, work: Work, depth: int, *, named: bool = T
     for part in inner_formats(form):
         if "tags" in kind and (not isinstance(part, dict) or part.get("type", "tag") != "tag"):
             raise RefusedError('Tag format\'s type must be a string "tag"')
-        parts.append(_typed({**part, "type": "tag"} if "tags" in kind else part, work, depth + 1))
+        parts.append(_resolve_types({**part, "type": "tag"} if "tags" in kind else part, work, depth + 1))
     return {**form, "parts": parts}
 
 
