@@ -123,3 +123,10 @@ def test_references_in_a_circle_fail_in_the_engine(plain):
     assert failed.status_code == 500
     definitions["b"] = {"type": "object", "properties": {"next": {"$ref": "#/$defs/a"}}}
     assert ask(plain, TEXT, structured_outputs={"json": {"$ref": "#/$defs/a", "$defs": definitions}}).status_code == 200
+
+
+@pytest.mark.parametrize("schema", [{"type": []}, {"properties": {"a": True}, "required": ["a"]}, {"minLength": "a"}])
+def test_a_schema_without_a_usual_form_is_answered(plain, schema):
+    choice = ask(plain, TEXT, structured_outputs={"json": schema}, max_tokens=20).json()["choices"][0]
+    assert choice["finish_reason"] == "stop"
+    assert json.loads(choice["text"]) in ({}, {"a": {}})

@@ -35,8 +35,12 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
     return _tokens(json.loads(schema) if isinstance(schema, str) else schema)
 
 
-def _tokens(schema: dict[str, Any]) -> list[int]:
-    return encode(json.dumps(smallest(schema, Room()), separators=(", ", ": ")), specials=False)
+def _tokens(schema: Any) -> list[int]:
+    try:
+        value = smallest(schema, Room())
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+        value = None  # a schema that was not judged may have words of any form
+    return encode(json.dumps(value, separators=(", ", ": ")), specials=False)
 
 
 def tool_call_id() -> str:
@@ -61,8 +65,10 @@ class Room:
         return taken
 
 
-def smallest(schema: dict[str, Any], room: Room, depth: int = 0) -> Any:
+def smallest(schema: Any, room: Room, depth: int = 0) -> Any:
     """Return the smallest value that a JSON schema allows, cut off where there is no more room."""
+    if not isinstance(schema, dict):
+        return {}
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
@@ -71,7 +77,8 @@ def smallest(schema: dict[str, Any], room: Room, depth: int = 0) -> Any:
         if schema.get(key) and depth < _DEEPEST:
             return smallest(schema[key][0], room, depth + 1)
     kind = schema.get("type", "object")
-    kind = kind[0] if isinstance(kind, list) else kind
+    if isinstance(kind, list):
+        kind = kind[0] if kind else "object"
     if kind == "object":
         properties = schema.get("properties") or {}
         required = schema.get("required", []) if depth < _DEEPEST else []
