@@ -52,6 +52,13 @@ def test_plan_reads_a_model_without_a_row_and_says_so(context: Context, model: s
     assert report.values["fit"]["weights_gib"] == pytest.approx(size_of(llama_tensors()) / 2**30, abs=0.01)
 
 
+def test_plan_takes_no_folder_of_the_models_name(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    (context.folder / MODEL).mkdir(parents=True)
+    monkeypatch.chdir(context.folder)
+    write_stack(context, MODEL)
+    assert f"hf:{MODEL}@{COMMIT}" in (plan(context, PlanArguments(stack="dev")).read or "")
+
+
 def test_everything_else_refuses_a_model_without_a_row(context: Context) -> None:
     write_stack(context, MODEL)
     with pytest.raises(PlanError) as refused:

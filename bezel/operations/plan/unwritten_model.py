@@ -49,7 +49,7 @@ def unwritten_model(context: Context, stack: str, project_models: Mapping[str, M
     if any((model.hub_id or "").lower() == repository.id.lower() for model in catalogue_models().values()):
         return None  # the plan names the catalogue's id
     description = describe(
-        name,
+        f"hf:{name}",  # never a folder of this name
         environ=context.environ,
         token=lambda: stack_token(context, stack),
         show=context.show,
