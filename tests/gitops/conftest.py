@@ -2,6 +2,9 @@ import pytest
 
 from tests.support.gitops import forge as forges
 from tests.support.gitops.programs import program
+from tests.support.tools.fresh_environment import wheels
+
+__all__ = ["wheels"]
 
 
 @pytest.fixture(scope="module")

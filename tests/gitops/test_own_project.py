@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.gitops.programs import program
 from tests.support.gitops.team import running_team
-from tests.support.tools.fresh_environment import build_wheels
 from tools.forge.place import Place
 from tools.forge.project import BRANCH, problem_of, project_text
 
@@ -81,8 +80,8 @@ def test_a_folder_that_no_forge_can_have_is_refused_with_its_repair(change: str,
 
 
 @pytest.fixture
-def team(tmp_path: Path, act: Path) -> Iterator[Team]:
-    project = new_project(tmp_path, build_wheels(tmp_path / "wheels"))
+def team(tmp_path: Path, act: Path, wheels: Path) -> Iterator[Team]:
+    project = new_project(tmp_path, wheels)
     subprocess.run(["make", "--silent", "setup"], cwd=project, capture_output=True, timeout=300, check=True)
     begin_repository(project)
     with running_team(program("gitea"), act, tmp_path / "forge", PASSWORD, project=project) as team:
