@@ -7,6 +7,7 @@ size serve as well as the real ones. It reads the keys of Gemma 4's text configu
 from __future__ import annotations
 
 import json
+import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 # Bits per weight in compressed-tensors: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
+
+# Answers to questions that are read as one token, of /v1/systemone and /v1/decisions.
+_LABELS = frozenset({*string.ascii_uppercase, *string.digits, "yes", "no"})
 
 # Defaults of transformers' configuration and processor of Gemma 4.
 _IMAGE_TOKENS, _AUDIO_TOKENS = 280, 750
@@ -38,6 +42,7 @@ class Checkpoint:
         image_tokens, audio_tokens: of one item; no audio tokens without an audio tower.
         bidirectional_images: whether tokens of one image attend to each other in both directions.
         mlp_sizes: inner sizes of the MLPs of one layer: the dense one, then each expert.
+        has_label_tokens: whether its tokenizer has a token for each letter, each digit, "yes" and "no".
     """
 
     architecture: str
@@ -66,6 +71,7 @@ class Checkpoint:
     audio_tokens: int
     bidirectional_images: bool
     mlp_sizes: tuple[int, ...]
+    has_label_tokens: bool
 
     @property
     def experts(self) -> int:
@@ -159,7 +165,23 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         audio_tokens=_AUDIO_TOKENS if config.get("audio_config") is not None else 0,
         bidirectional_images=_bidirectional_images(config, text),
         mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
+        has_label_tokens=_has_label_tokens(directory),
     )
+
+
+def _has_label_tokens(directory: Path) -> bool:
+    """Return whether the vocabulary has every label; one that is seeded empty stands for that of the published model.
+
+    A file that is no tokenizer has none: what the real server says of it is not decided here.
+    """
+    file = directory / "tokenizer.json"
+    try:
+        vocabulary = json.loads(file.read_text(encoding="utf-8"))["model"]["vocab"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    # That of a unigram model is rows of a piece and its score.
+    pieces = set(vocabulary) if isinstance(vocabulary, dict) else {row[0] for row in vocabulary}
+    return not pieces or pieces >= _LABELS
 
 
 def _image_tokens(vision: dict[str, Any]) -> int:

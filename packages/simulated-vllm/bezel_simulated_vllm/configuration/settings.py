@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel_simulated_vllm.configuration.hardware import SimulatedMachine
 
+# Modes in which log probabilities are those of all tokens; the others return raw scores.
+_LOGPROBS_MODES = {"raw_logprobs", "processed_logprobs"}
+
 
 @dataclass(frozen=True)
 class AllowedOrigins:
@@ -73,6 +76,7 @@ class EngineSettings:
     track_load: bool
     prompt_tokens_details: bool
     per_request_metrics: bool
+    returns_logprobs: bool
     force_usage: bool
     request_id_headers: bool
     allowed: AllowedOrigins
@@ -202,6 +206,7 @@ def make_settings(
         track_load=options.enable_server_load_tracking,
         prompt_tokens_details=options.enable_prompt_tokens_details,
         per_request_metrics=options.enable_per_request_metrics,
+        returns_logprobs=options.logprobs_mode in _LOGPROBS_MODES,
         force_usage=options.enable_force_include_usage,
         request_id_headers=options.enable_request_id_headers,
         allowed=AllowedOrigins(
