@@ -76,7 +76,7 @@ test-long: setup-dev ## run tests that take minutes each: more stacks, many kill
 clients: setup-dev ## run Google's, OpenAI's and other clients on the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
 
-contract: setup-dev
+contract: setup-dev ## compare the simulated vLLM with a real one in VLLM (a folder)
 	@nice .venv/bin/python -m tools.vllm.contract "$$VLLM"
 
 reports: setup-dev ## regenerate docs/fidelity.md and reliability.md from results
