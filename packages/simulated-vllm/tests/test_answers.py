@@ -328,3 +328,22 @@ def test_scores_are_probabilities_and_cost_a_token_each(parsing):
     assert [row["index"] for row in answer["data"]] == [0, 1, 2]
     assert all(0 <= row["score"] < 1 for row in answer["data"])
     assert answer["usage"]["completion_tokens"] == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([], "list index out of range"),
+        ([{"type": "refusal", "refusal": "no"}], "'ResponseOutputRefusal' object has no attribute 'text'"),
+    ],
+)
+def test_earlier_answer_without_a_text_fails_in_responses(plain, content, text):
+    answer = {"id": "m", "role": "assistant", "status": "completed", "type": "message", "content": content}
+    error = plain.post("/v1/responses", json={"input": [answer], "max_output_tokens": 3})
+    assert (error.status_code, error.json()["error"]["message"]) == (500, text)
+
+
+def test_earlier_answer_with_a_text_is_read_in_responses(plain):
+    part = {"type": "output_text", "text": "a", "annotations": []}
+    answer = {"id": "m", "role": "assistant", "status": "completed", "type": "message", "content": [part]}
+    assert plain.post("/v1/responses", json={"input": [answer], "max_output_tokens": 3}).status_code == 200

@@ -177,3 +177,10 @@ def test_server_without_log_probabilities_answers_none(serve):
     options = ("--max-model-len=512", "--logprobs-mode=raw_logits")
     with serve("/mnt/models/qat", *options, release="0.33.0", speed=2000.0, accelerator="nvidia-l4") as client:
         assert ask(client).status_code == 501
+
+
+@pytest.mark.parametrize(("model", "status"), [("tiny", 501), ("qat", 404)])
+def test_unknown_name_is_refused_where_the_model_answers(serve, model, status):
+    with serve(f"/mnt/models/{model}", "--max-model-len=512", release="0.33.0", accelerator="nvidia-l4") as client:
+        answers = ask(client, model="another"), decide(client, PREDICATE, model="another")
+    assert [answer.status_code for answer in answers] == [status, status]

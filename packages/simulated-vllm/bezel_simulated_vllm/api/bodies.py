@@ -6,7 +6,7 @@ A body is validated by the recorded model first, so that a field here has the fo
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import ValidationError
@@ -15,6 +15,9 @@ from starlette.exceptions import HTTPException
 from bezel_simulated_vllm.api.errors import api_error, shape_error
 from bezel_simulated_vllm.api.validation.recorded import validator
 from bezel_simulated_vllm.release import answering_release
+
+if TYPE_CHECKING:
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 
 class Body(BaseModel):
@@ -41,6 +44,13 @@ class Body(BaseModel):
     def validated_body(self) -> Any:
         """What the recorded model made of the body: its lists may be read once, and are validated then."""
         return self._validated
+
+    def check_support(self, settings: EngineSettings) -> None:
+        """Refuse a call that the served model cannot answer at all, before the client's name of it is looked up.
+
+        Raises:
+            ApiError: it cannot.
+        """
 
     model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
 

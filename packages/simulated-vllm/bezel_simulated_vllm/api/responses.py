@@ -150,6 +150,8 @@ def _messages(asked: Any) -> list[dict[str, Any]]:
     messages = []
     for item in map(plain, asked):
         kind = item.get("type") or "message"
+        if kind == "message" and item["role"] == "assistant" and {"id", "status"} <= item.keys():
+            item["content"] = _earlier_answer(item["content"])
         if kind == "message":
             messages.append({"role": item["role"], "content": item["content"]})
         elif kind in _ITEMS:
@@ -159,6 +161,22 @@ def _messages(asked: Any) -> list[dict[str, Any]]:
         else:
             raise api_error("item-type", kind=kind)
     return messages
+
+
+def _earlier_answer(content: Any) -> Any:
+    """Return the content of an answer with its id and status, of whose first part the real server reads the text.
+
+    Raises:
+        ApiError: the answer has no part, or its first one has no text.
+    """
+    if isinstance(content, str):
+        return content
+    parts = list(content)
+    if not parts:
+        raise api_error("python-500", text="list index out of range")
+    if "text" not in parts[0]:
+        raise api_error("python-500", text="'ResponseOutputRefusal' object has no attribute 'text'")
+    return parts
 
 
 class ResponseStream(streams.BlockStream):

@@ -279,6 +279,7 @@ class Server:
     async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
         """Read a body of the requested kind, for a model that is served."""
         body = await self._read(kind, request)
+        body.check_support(self._settings)
         self._check_model(getattr(body, "model", None))
         if not isinstance(body, TokenizeBody | DetokenizeBody):
             self._check_alive()

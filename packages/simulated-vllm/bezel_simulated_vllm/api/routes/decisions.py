@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bezel_simulated_vllm.api.generation import Call
     from bezel_simulated_vllm.api.routes.label_reads import Read
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
     from bezel_simulated_vllm.scheduling.channel import Piece
     from bezel_simulated_vllm.scheduling.engine import Engine
 
@@ -50,6 +51,11 @@ class SystemOneBody(Body):
     cache_salt: str | None = None
     request_id: str | None = None
 
+    def check_support(self, settings: EngineSettings) -> None:
+        """Refuse a call to a model without such a reading."""
+        if not can_read(settings):
+            raise api_error("no-system-one")
+
 
 class DecisionBody(Body):
     """POST /v1/decisions."""
@@ -61,15 +67,18 @@ class DecisionBody(Body):
     joint: bool = False
     cache_salt: str | None = None
 
+    def check_support(self, settings: EngineSettings) -> None:
+        """Refuse a call to a model without such a reading."""
+        if not can_read(settings):
+            raise api_error("no-decisions")
+
 
 async def answer_system_one(engine: Engine, body: SystemOneBody, receive: Receive) -> Response:
     """Return the answers to questions by their names.
 
     Raises:
-        ApiError: the model has no such reading, or a question is refused.
+        ApiError: a question is refused, or the queue is full.
     """
-    if not can_read(engine.settings):
-        raise api_error("no-system-one")
     questions = make_questions(body.questions)
     _check_media(engine, body)
     call = _start(engine, body, questions, _json_text(body.state))
@@ -101,10 +110,8 @@ async def answer_decisions(engine: Engine, body: DecisionBody, receive: Receive)
     """Return the answers to questions in their order.
 
     Raises:
-        ApiError: the model has no such reading, or a question is refused.
+        ApiError: a question is refused, or the queue is full.
     """
-    if not can_read(engine.settings):
-        raise api_error("no-decisions")
     if len(body.questions) > MOST_QUESTIONS:
         raise api_error("many-questions", most=MOST_QUESTIONS)
     questions = [_lettered(number, question) for number, question in enumerate(body.questions)]
