@@ -34,6 +34,10 @@ class Format:
         """The file's contents."""
         return yaml.dump(document, Dumper=_Dumper, sort_keys=False) if self.yaml else json.dumps(document)
 
+    def joined_text(self, first: str, second: str) -> str:
+        """The file's contents of two documents in one, from the contents of each; neither is empty."""
+        return first + second if self.yaml else f"{first[:-1]}, {second[1:]}"
+
 
 _SERVING = {
     "rate": ("request_throughput", "output_throughput"),
