@@ -34,7 +34,7 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1]:
         consequence = "with this setting the stack reads nothing from a bucket."
         repair = "choose another one, e.g. fuse-prefetch."
         raise UserError(Problem("bezel:weights.loading", plan.weights.loading, consequence, repair))
-    planned_paths = (plan.weights.path, *plan.weights.drafts)
+    planned_paths = (plan.weights.path, *plan.weights.drafts, *plan.weights.adapters)
     with closing(Bucket(plan.weights.bucket, Watch(_SECONDS))) as bucket:
         models = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
     for model in models.values():

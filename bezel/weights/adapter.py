@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 ADAPTER_CONFIG = "adapter_config.json"
-_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "adapter_model.pt")
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+_WEIGHTS = (ADAPTER_WEIGHTS, "adapter_model.bin", "adapter_model.pt")
 _REQUIRED = ("lora_alpha", "r", "target_modules")
 _INITS = ("gaussian", "eva", "orthogonal", "mica", "lora_ga")
 _SAVED = ("classifier", "score")

@@ -14,7 +14,7 @@ from bezel.rest import ApiError, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import StoppedError, WeightsError
 from bezel.weights.hub import Digest, Expected, HubFile
-from bezel.weights.layout import is_wanted, missing_parts
+from bezel.weights.layout import FolderKind, is_wanted, missing_files
 from bezel.weights.progress import Progress
 from bezel.weights.retry import RetryBudget, Watch
 from bezel.weights.transfer import SOURCE, Entry, Journal, Transfer, changed_meanwhile
@@ -82,7 +82,7 @@ class HubSource:
 
 
 def copy_model(
-    source: ModelSource, bucket: Bucket, folder: str, *, watch: Watch, progress: Progress, draft: bool = False
+    source: ModelSource, bucket: Bucket, folder: str, *, watch: Watch, progress: Progress, kind: FolderKind = "model"
 ) -> Outcome:
     """Copies a model.
 
@@ -92,7 +92,7 @@ def copy_model(
         folder: Folder in the bucket, without a slash at its end.
         watch: The deadline.
         progress: The display of the progress.
-        draft: Whether it is a draft model, which needs no tokenizer.
+        kind: What the folder holds: a draft model needs no tokenizer, an adapter two files.
 
     Raises:
         StoppedError: It was stopped, and none of the failures is the reason.
@@ -100,10 +100,15 @@ def copy_model(
         RestError: The bucket could not be listed.
     """
     every = source.items()
-    items = [item for item in every if is_wanted(item.path)]
-    if problems := missing_parts({item.path: item.size for item in items}, draft=draft):
-        text = f"is not a complete model ({'; '.join(problems)}), and vLLM could not load it, so nothing was copied."
-        repair = "name the repository of a checkpoint in safetensors, e.g. one of the catalogue's hub ids."
+    items = [item for item in every if is_wanted(item.path, kind)]
+    if problems := missing_files({item.path: item.size for item in items}, kind):
+        what = "adapter" if kind == "adapter" else "model"
+        text = f"is not a complete {what} ({'; '.join(problems)}), and vLLM could not load it, so nothing was copied."
+        repair = (
+            "name the repository of a LoRA adapter in safetensors, as PEFT saves it."
+            if kind == "adapter"
+            else "name the repository of a checkpoint in safetensors, e.g. one of the catalogue's hub ids."
+        )
         raise WeightsError(Problem("the source", None, text, repair))
     there = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
     progress.begin(sum(item.size for item in items))

@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Literal
 
+from bezel.weights.adapter import ADAPTER_CONFIG, ADAPTER_WEIGHTS, missing_adapter_parts
 from bezel.weights.bucket import Bucket, Stored
 
 INDEX = "model.safetensors.index.json"
@@ -22,9 +24,28 @@ _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<of>\d{5})\.safetenso
 _SHOWN = 5
 
 
-def is_wanted(name: str) -> bool:
-    """Whether a file of a source is worth copying."""
+FolderKind = Literal["model", "draft", "adapter"]
+"""What a folder holds: a model, a draft model beside one, or a LoRA adapter of one."""
+
+
+def is_wanted(name: str, kind: FolderKind = "model") -> bool:
+    """Whether a file of a source is worth copying; of an adapter the two files that vLLM reads.
+
+    Repositories of adapters hold checkpoints of their training, too, and weights as pickles, which run code.
+    """
+    if kind == "adapter":
+        return name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS)
     return not any(fnmatchcase(name, pattern) for pattern in LEFT_OUT)
+
+
+def missing_files(files: Mapping[str, int], kind: FolderKind) -> list[str]:
+    """Return what a folder lacks to be of its kind, in words for the user; an empty list where it is complete.
+
+    Args:
+        files: Size in bytes of each file, by its name relative to the folder.
+        kind: What the folder holds.
+    """
+    return missing_adapter_parts(files) if kind == "adapter" else missing_parts(files, draft=kind == "draft")
 
 
 def missing_parts(files: Mapping[str, int], indexed: Iterable[str] = (), *, draft: bool = False) -> list[str]:
@@ -106,7 +127,8 @@ def _is_model(objects: list[Stored]) -> bool:
 def _model(bucket: Bucket, folder: str, objects: list[Stored], *, draft: bool) -> StoredModel:
     files = {stored.name.rpartition("/")[2]: stored.size for stored in objects}
     indexed = _indexed_files(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ()
-    problems = missing_parts(files, indexed, draft=draft)
+    is_adapter = ADAPTER_CONFIG in files and "config.json" not in files
+    problems = missing_adapter_parts(files) if is_adapter else missing_parts(files, indexed, draft=draft)
     sources = {stored.metadata.get("bezel-source", "") for stored in objects}
     source = sources.pop() if len(sources) == 1 else ""
     return StoredModel(folder, len(files), sum(files.values()), tuple(problems), source)

@@ -135,7 +135,8 @@ def weights(
     models: list[tuple[str, str, str, bool, int | None]] = [("model", planned.path, planned.source, False, None)]
     models += [(f"draft-{number}", *draft, True, None) for number, draft in enumerate(planned.drafts.items())]
     models += [
-        (f"adapter-{number}", path, "", False, rank) for number, (path, rank) in enumerate(planned.adapters.items())
+        (f"adapter-{number}", path, planned.adapter_sources.get(path, ""), False, rank)
+        for number, (path, rank) in enumerate(planned.adapters.items())
     ]
     return bucket, *(
         ModelFiles(

@@ -33,7 +33,8 @@ def test_pulumi_yaml_declares_every_setting_as_the_planner_reads_it():
 
 def test_every_key_is_typed_described_and_has_a_default():
     for name, declared in project_config().items():
-        assert declared["type"] in {"string", "object"}, name
+        assert declared["type"] in {"string", "object", "array"}, name
+        assert ("items" in declared) is (declared["type"] == "array"), name
         assert len(declared["description"]) > 10, name
         assert "default" in declared, name
 

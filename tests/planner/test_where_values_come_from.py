@@ -29,6 +29,7 @@ CHANGES = {
     "resources.cpu": [8],
     "resources.memory": ["16Gi"],
     "resources.cpu_boost": [True],
+    "adapters": [[{"name": "sql", "source": "acme/sql-lora", "rank": 8}]],
     "scaling.min_instances": [0],
     "scaling.max_instances": [2],
     "scaling.request_concurrency": [9],
@@ -117,7 +118,9 @@ CASES = [
     for kind in (SERVICE, LEASE)
     if path.partition(".")[0]
     not in ({"lease", "network"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
-    and not (kind is LEASE and path in ("rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd"))
+    and not (
+        kind is LEASE and path in ("adapters", "rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd")
+    )
     and not (kind is LEASE and value == "fuse")
     and not (kind is SERVICE and path == "cost.max_lease_usd")
 ]

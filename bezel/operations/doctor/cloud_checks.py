@@ -241,7 +241,10 @@ def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str
             config = client.send("GET", f"{url}/{name}", params={"alt": "media"}).content
             problems = adapter_problems(config, folder.adapter_rank)
         if problems:
-            repair = f"copy the adapter to {subject}, or correct lora-modules and max-lora-rank of {stack}."
+            repair = (
+                f"copy the adapter to {subject} ({copy} for one with a source), or correct the adapters of {stack} and "
+                "their ranks."
+            )
             return [check("weights", subject, "problem", "; ".join(problems), repair)]
         return [check("weights", subject, "ok", f"{len(top_files)} files of an adapter")]
     if problems := missing_parts(top_files, draft=folder.is_draft):

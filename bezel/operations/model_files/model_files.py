@@ -182,6 +182,8 @@ def _folders(stack: str, plan: AnyPlan) -> Iterable[tuple[str, _Owner]]:
         yield weights.path, _Owner(stack, weights.source, is_draft=False)
         for folder, source in weights.drafts.items():
             yield folder, _Owner(stack, source, is_draft=True)
+        for folder in weights.adapters:
+            yield folder, _Owner(stack, weights.adapter_sources.get(folder, ""), is_draft=False)
 
 
 def _model_folders(bucket: str, owners: Mapping[str, list[_Owner]]) -> list[ModelFolder]:

@@ -27,7 +27,7 @@ from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.copy import Item, copy_model
 from bezel.weights.copy import Outcome as Copied
 from bezel.weights.errors import StoppedError
-from bezel.weights.layout import is_wanted, missing_parts
+from bezel.weights.layout import FolderKind, is_wanted, missing_files
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import Watch
 from bezel_base.errors import Problem, UserError
@@ -46,7 +46,7 @@ class CopyArguments(Arguments):
         None,
         max_length=500,
         description="hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION "
-        "(default: the model's own repository on the Hugging Face hub, with its draft models)",
+        "(default: the model's own repository on the Hugging Face hub, with its draft models and adapters)",
     )
     # Enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
     deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
@@ -92,8 +92,9 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
         for folder, origin in sources.items():
             context.show(f"lists {origin}")
             address = f"gs://{bucket.name}/{folder}"
+            kind = _kind(plan, folder)
             with open_source(context, plan, origin, bucket, watch, quiet) as source:
-                items = [item for item in source.model.items() if is_wanted(item.path)]
+                items = [item for item in source.model.items() if is_wanted(item.path, kind)]
                 present = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
                 comparison = _Compared.of(items, {item.path: present.get(f"{folder}/{item.path}") for item in items})
             basis[f"source of {folder}"] = source.content
@@ -101,9 +102,10 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
             replaced += comparison.replaced
             unread += comparison.unread
             summary.append(f"{source.shown} -> {address}: {comparison.text()}")
-            if problems := missing_parts({item.path: item.size for item in items}, draft=folder in plan.weights.drafts):
+            if problems := missing_files({item.path: item.size for item in items}, kind):
+                what = "adapter" if kind == "adapter" else "model"
                 refusals.append(
-                    f"{source.shown} is not a complete model ({'; '.join(problems)}): vLLM could not load it"
+                    f"{source.shown} is not a complete {what} ({'; '.join(problems)}): vLLM could not load it"
                 )
             if items:
                 changes.append(PlannedChange(op="update" if present else "create", name=address, type=_TYPE))
@@ -147,9 +149,9 @@ def apply_copy(context: Context, plan: Plan) -> Outcome:
             return Outcome(operation=NAME, target=plan.target, verdict="unchanged", details=(plan.summary,))
         for folder, source in opened_sources.items():
             context.show(f"{source.shown} -> gs://{bucket.name}/{folder}")
-            draft = folder in made.weights.drafts
+            kind = _kind(made, folder)
             try:
-                outcome = copy_model(source.model, bucket, folder, watch=watch, progress=progress, draft=draft)
+                outcome = copy_model(source.model, bucket, folder, watch=watch, progress=progress, kind=kind)
             except StoppedError:
                 return _outcome(plan, "cancelled", done, ["stopped; the same copy continues"])
             done.append(_summary(folder, outcome))
@@ -187,14 +189,20 @@ def _sources(context: Context, arguments: CopyArguments) -> tuple[AnyPlan, dict[
         if not arguments.origin.strip():
             raise UserError(Problem("--from", arguments.origin, "it names no model.", repair))
         return plan, {plan.weights.path: arguments.origin.strip()}
-    models = {plan.weights.path: plan.weights.source, **plan.weights.drafts}
+    models = {plan.weights.path: plan.weights.source, **plan.weights.drafts, **plan.weights.adapter_sources}
     if not all(models.values()):
         raise UserError(Problem("bezel:model", plan.model, "this model is not published.", repair))
     return plan, {folder: f"{HUB}{source}" for folder, source in models.items()}
 
 
+def _kind(plan: AnyPlan, folder: str) -> FolderKind:
+    if folder in plan.weights.drafts:
+        return "draft"
+    return "adapter" if folder in plan.weights.adapter_sources else "model"
+
+
 def _basis(context: Context, plan: AnyPlan) -> dict[str, str]:
-    drafts = ", ".join(sorted(plan.weights.drafts))
+    drafts = ", ".join(sorted((*plan.weights.drafts, *plan.weights.adapter_sources)))
     return {**place_of(context), "weights": f"gs://{plan.weights.bucket}/{plan.weights.path} {drafts}".rstrip()}
 
 

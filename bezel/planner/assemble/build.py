@@ -25,6 +25,7 @@ from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
+from bezel.planner.vllm.model.named_adapters import source_folders
 from bezel.planner.vllm.speculation_checks import Speculation
 from bezel.planner.vllm.start_notes import unchecked_relations
 from bezel_catalog.models import using_models
@@ -216,6 +217,7 @@ def _weights(stack: ValidatedService) -> WeightsPlan:
             adapter_folders(typed_values(stack.arguments), prefix if loading.mounted else ""),
             stack.engine.adapters.rank,
         ),
+        adapter_sources=source_folders(stack.settings.adapters) if loading.mounted else {},
     )
 
 
@@ -309,6 +311,7 @@ def _node(stack: ValidatedLease) -> NodePlan:
             source=stack.model.repository,
             drafts={},
             adapters={},
+            adapter_sources={},
         ),
         compile_cache=cache if stack.start.cached_seconds else "",
         packages="docker" if stack.back_end == "flex_start_vm" else "",

@@ -31,6 +31,7 @@ from bezel.planner.rules.memory_checks import check_leased_memory, leased_memory
 from bezel.planner.rules.observability_checks import check_observability
 from bezel.planner.rules.startup import lease_start
 from bezel.planner.vllm.arguments import leased_options
+from bezel.planner.vllm.model.named_adapters import AdapterPlace
 from bezel_base.cron import CronError
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def validate_lease(
     defaults = leased_options(checkpoint, devices=hardware.chips, tpu=tpu) if checkpoint else {}
     if checkpoint and checkpoint.commit and not offline:
         defaults |= {"revision": checkpoint.commit}
-    rules.check_options(defaults, leased=True)
+    place = AdapterPlace("tpu" if tpu else "machine" if offline else "hub")
+    rules.check_options(defaults, adapters=place, leased=True)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)
     cost = _cost(settings, hardware, rules) if lease.zones else None

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from bezel.planner.base.settings import is_computed
 from bezel.planner.vllm.loading import LOADINGS
+from bezel.planner.vllm.model.named_adapters import ADAPTER_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,8 +40,9 @@ def origins(settings: Settings, arguments: Mapping[str, Argument], environment: 
         sources[f"variables.{name}"] = STACK_FILE if name in settings.variables else COMPUTED
     for name in settings.secrets:
         sources[f"secrets.{name}"] = STACK_FILE
+    computed = _OF_LOADING | (ADAPTER_OPTIONS if settings.adapters else frozenset())
     for argument in arguments.values():
-        default = COMPUTED if argument.name in _OF_LOADING else DEFAULT
+        default = COMPUTED if argument.name in computed else DEFAULT
         sources[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else default
     return sources
 

@@ -38,7 +38,7 @@ from bezel.planner.rules.schedule_checks import check_schedule, entries_of
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
-from bezel.planner.vllm.adapter_modules import check_modules
+from bezel.planner.vllm.adapter_modules import MODULES, check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import MOUNT_PATH, chosen_arguments, default_options, merge, typed_values
 from bezel.planner.vllm.device.device_checks import check_device
@@ -48,6 +48,7 @@ from bezel.planner.vllm.loading_checks import check_loading
 from bezel.planner.vllm.model.model_relations import check_model_relations
 from bezel.planner.vllm.model.model_support import check_support
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item
+from bezel.planner.vllm.model.named_adapters import AdapterPlace, adapter_options, check_adapters
 from bezel.planner.vllm.option_checks import check_fields, check_left_out, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
@@ -93,6 +94,7 @@ class Validation:
         options: the recorded options of the image's vLLM, None where there are none.
         arguments: of the server, by option name; empty without recorded options.
         offline: whether the server loads its model from a bucket.
+        adapter_place: where the adapters of the setting come from.
     """
 
     def __init__(self, config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> None:
@@ -111,6 +113,7 @@ class Validation:
         self.chosen = chosen_arguments(self.settings.vllm, self.options) if self.options else {}
         self.arguments: dict[str, Argument] = {}
         self.offline = self.settings.weights.loading != HUB.id
+        self.adapter_place = AdapterPlace("mounted")
 
     def look_up(self, key: str, name: str, find: Callable[[str], Record], consequence: str) -> Record | None:
         """A record of the catalogue; None, with a problem, for an unknown name."""
@@ -147,10 +150,12 @@ class Validation:
             self.problems += check_own_copy(settings.weights, self.model) if self.offline else []
             self.problems += platform.check_label_count(settings.labels, stack_labels(settings, self.model, self.stack))
 
-    def check_options(self, defaults: Mapping[str, object], *, leased: bool = False) -> None:
-        """Merge the stack file's options into the defaults, and check each by itself."""
+    def check_options(self, defaults: Mapping[str, object], *, adapters: AdapterPlace, leased: bool = False) -> None:
+        """Merge the stack file's options into the defaults, and check each by itself; `adapters` come from a place."""
+        self.adapter_place = adapters
         if self.options is None:
             return
+        defaults = {**defaults, **adapter_options(self.settings.adapters, adapters, self.chosen, self.options)}
         settings, options = self.settings, self.options
         self.arguments = merge(defaults, self.chosen, options)
         self.problems += check_spellings(settings.vllm, options)
@@ -203,9 +208,16 @@ class Validation:
             copies_at=copies_at,
             own_image=own_image,
         )
+        served = served_names(self.values.get("served-model-name"), self.model)
+        folder = (self.settings.weights.path or self.model.folder or "").strip("/")
+        self.problems += check_adapters(
+            self.settings.adapters, self.adapter_place, self.chosen, served=served, model_folder=folder
+        )
+        modules = self.arguments.get(MODULES)
         self.problems += check_modules(
-            self.values,
-            served_names(self.values.get("served-model-name"), self.model),
+            # Those of the setting are checked by its own keys.
+            self.values if modules is None or modules.from_stack else self.values | {MODULES: None},
+            served,
             mount=mount,
             offline=environment.get("HF_HUB_OFFLINE") == "1",
             own_image=own_image,
@@ -312,12 +324,13 @@ def validate_service(
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
     loaded_by = loading_options(chosen, checkpoint, memory_gib, typed_values(rules.chosen)) if checkpoint else {}
-    rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
     bucket = bucket_of(settings.weights, project or "PROJECT")
-    if options and checkpoint:
-        problems += check_loading(settings, checkpoint, rules.arguments, bucket)
     copies_at = LOADINGS[chosen].folder_prefix(bucket) if chosen else MOUNT_PATH
     mount = copies_at if copies_at == MOUNT_PATH else ""
+    place = AdapterPlace("mounted" if mount else "streamed" if rules.offline else "hub", mount)
+    rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {}, adapters=place)
+    if options and checkpoint:
+        problems += check_loading(settings, checkpoint, rules.arguments, bucket)
     engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at, mount=mount)
     cost = _cost(settings, gpu, memory_gib, problems) if gpu else None
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:

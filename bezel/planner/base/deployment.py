@@ -49,7 +49,8 @@ class WeightsPlan:
     `mount_path` is None without a mount; a mount is read-only, and `mount_options` are flags of GCS FUSE
     without their dashes. `source` is the hub id to copy from ("" where this form is not published). `drafts` are the
     folders of draft models that the arguments name, each with its hub id; `adapters`
-    those of LoRA adapters, each with the largest rank that the server takes.
+    those of LoRA adapters, each with the largest rank that the server takes, and `adapter_sources` the hub ids, with a
+    revision, of those that are copied from there.
     """
 
     loading: str
@@ -62,6 +63,7 @@ class WeightsPlan:
     source: str
     drafts: Mapping[str, str]
     adapters: Mapping[str, int]
+    adapter_sources: Mapping[str, str]
 
     @property
     def address(self) -> str:

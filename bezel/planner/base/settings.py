@@ -103,6 +103,33 @@ class Weights(_Section):
     )
 
 
+class Adapter(_Section):
+    """A LoRA adapter that the server loads at its start, and answers for by its name."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        description="name that requests ask for; letters, digits, `.`, `_` and `-`",
+        examples=["sql"],
+    )
+    source: str | None = Field(
+        None,
+        description="adapter on the Hugging Face hub, `OWNER/NAME[@REVISION]`: `bezel weights copy` copies it into the "
+        "bucket; with `weights.loading: hub` the server downloads it",
+        examples=["acme/sql-lora"],
+    )
+    path: str | None = Field(
+        None,
+        description="folder inside the bucket; default `adapters/` and the adapter's name",
+        examples=["adapters/sql"],
+    )
+    rank: Whole = Field(
+        16,
+        ge=1,
+        le=512,
+        description="largest rank in its adapter_config.json (`r`, `rank_pattern`), for which memory is reserved",
+    )
+
+
 class Image(_Section):
     """The server's container image, where it is not the release's own."""
 
@@ -436,6 +463,11 @@ class Settings(_Section):
         {},
         description="options of `vllm serve` without leading dashes, each with its value; null removes a default",
         examples=["{max-model-len: 32768}"],
+    )
+    adapters: tuple[Adapter, ...] = Field(
+        (),
+        description="LoRA adapters beside the model (name, source, path, rank), see docs/adapters.md",
+        examples=["[{name: sql, source: acme/sql-lora, rank: 16}]"],
     )
     resources: Resources = Field(Resources(), description="CPU and memory of one instance", examples=["{memory: 16Gi}"])
     scaling: Scaling = Field(

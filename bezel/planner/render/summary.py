@@ -16,6 +16,7 @@ from bezel.planner.base.money import Priced, text
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
     CATALOGUE,
+    adapter_text,
     argument_rows,
     either,
     format_sections,
@@ -80,6 +81,8 @@ def _common(plan: Plan | LeasePlan) -> Iterable[Row]:
     yield "image", plan.server.image.name, image_origin(origin)
     source = weights.address or f"hf:{weights.source}"
     yield "weights", source, weights_origin(origin, in_bucket=bool(weights.address))
+    for adapter in plan.settings.adapters:
+        yield f"adapter {adapter.name}", adapter_text(adapter, plan.weights), origin["adapters"]
 
 
 def _variables(plan: Plan | LeasePlan) -> Iterable[Row]:

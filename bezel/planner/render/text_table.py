@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
 from bezel.planner.base.money import Unpriced, text
+from bezel.planner.vllm.model.named_adapters import adapter_folder
 from bezel_catalog import Price
 from bezel_catalog.quantities import as_gib, gib_text
 from bezel_catalog.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
@@ -16,8 +17,9 @@ from bezel_catalog.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bezel.planner.base.deployment import ServerPlan
+    from bezel.planner.base.deployment import ServerPlan, WeightsPlan
     from bezel.planner.base.money import Amount
+    from bezel.planner.base.settings import Adapter
     from bezel.planner.cost.service_cost import CostLine
     from bezel.planner.cost.token_cost import TokenCost
     from bezel_catalog.sizing.memory import MemoryFit
@@ -62,6 +64,14 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
         gib(fit.host_needed_bytes),
         f"of {gib(fit.host_bytes)}, estimated",
     )
+
+
+def adapter_text(adapter: Adapter, weights: WeightsPlan) -> str:
+    """Where an adapter is loaded from, its largest rank, and what it is copied from."""
+    if weights.mount_path is None:
+        return f"rank {adapter.rank}, hf:{str(adapter.source).removeprefix('hf:')}"
+    source = f", from {adapter.source}" if adapter.source else ""
+    return f"rank {adapter.rank}, gs://{weights.bucket}/{adapter_folder(adapter)}{source}"
 
 
 def logged_concurrency(fit: MemoryFit) -> str:

@@ -57,7 +57,7 @@ def check_weights(weights: Weights, project: str, *, in_bucket: bool) -> Iterato
     if path is None:
         return
     size = len(path.encode())
-    if not _is_folder(path):
+    if not is_folder(path):
         yield Problem(
             setting("weights.path"),
             path,
@@ -84,7 +84,8 @@ def _is_bucket(name: str) -> bool:
     )
 
 
-def _is_folder(path: str) -> bool:
+def is_folder(path: str) -> bool:
+    """Whether a path is a folder inside of a bucket."""
     parts = path.strip("/").split("/")
     return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
 

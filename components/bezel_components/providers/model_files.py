@@ -105,6 +105,9 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
             ) from None
         raise
     if rank is not None:
+        if props["source"] and props.get("stack"):
+            # With a source of its own it would be the model that is copied.
+            command = f".venv/bin/bezel weights copy {shell_word(str(props['stack']))}"
         _check_adapter(location, files, f"{folder}{ADAPTER_CONFIG}", int(rank), bucket, seconds, command)
         return files
     problems = missing_parts(files, draft=bool(props.get("draft")))

@@ -46,6 +46,7 @@ def project_yaml() -> str:
     ]
     for name, declared in project_config().items():
         lines += [f"  {name}:", f"    type: {declared['type']}"]
+        lines += ["    items:", "      type: object"] if "items" in declared else []
         first, *rest = str(declared["description"]).split("\n")
         lines += (
             ["    description: |-", f"      {first}", *(f"      {line}" for line in rest)]
@@ -100,6 +101,8 @@ def _declaration(keys: Sequence[Key]) -> dict[str, object]:
     is_map = top.kind == "map"
     return {
         "type": _ENGINES.get(top.kind, top.kind),
+        # The engine wants the type of a list's entries.
+        **({"items": {"type": "object"}} if top.kind == "list" else {}),
         "description": "\n".join(described).replace("`", ""),
         "default": {} if is_map else "" if top.is_required else top.default,
     }
