@@ -40,3 +40,21 @@ def test_model_of_a_folder_is_deployed_and_checked(rehearsal: Rehearsal, tmp_pat
     assert "the plan was right" in memory.text
     gone = rehearsal.local("down", "ours")
     assert gone.code == 0, gone.text
+
+
+@pytest.mark.wide
+def test_adapters_of_a_stack_are_served_by_their_names(rehearsal: Rehearsal) -> None:
+    adapters = "  bezel:adapters: [{name: sql, rank: 8}, {name: law, path: own/law, rank: 24}]\n"
+    stack = STACK.replace("tiny-llama\n", "gemma-4-12b-it-qat-w4a16\n", 1).replace(
+        "  bezel:weights: {path: tiny-llama}\n", adapters
+    )
+    (rehearsal.folder / "Pulumi.ours.yaml").write_text(stack)
+    deployed = rehearsal.local("up", "ours", "--", *BOTH_PACKS)
+    assert deployed.code == 0, deployed.text
+    assert "adapters/sql" in deployed.text
+    shown = rehearsal.bezel("models", "ours", **rehearsal.variables())
+    assert shown.code == 0, shown.text
+    assert "sql" in shown.text
+    assert "law" in shown.text
+    gone = rehearsal.local("down", "ours")
+    assert gone.code == 0, gone.text

@@ -239,6 +239,7 @@ class Local:
         weights = plan.weights
         if weights.bucket is None or weights.create:
             return
+        from bezel.planner.vllm.model.named_adapters import adapter_folder
         from bezel_catalog.models import using_models
         from bezel_localcloud import seed
         from bezel_simulated_vllm import synthetic_weights
@@ -246,14 +247,19 @@ class Local:
         # Only once: a user who removes files from the bucket wants to see the effect.
         record = Paths(self.cloud.directory).seeded / "weights-put.json"
         done = json.loads(record.read_text()) if record.exists() else []
-        for path, model in {weights.path: plan.model, **weights.drafts}.items():
+        ranks = {adapter_folder(each): each.rank for each in plan.settings.adapters}
+        for path, name in {weights.path: plan.model, **weights.drafts, **dict.fromkeys(weights.adapters, "")}.items():
             address = f"gs://{weights.bucket}/{path}"
             if address in done:
                 continue
             with using_models(self.project.models()):
-                files = synthetic_weights.model_files(model)
+                files = (
+                    synthetic_weights.model_files(name)
+                    if name
+                    else synthetic_weights.adapter_files(plan.model, ranks.get(path, weights.adapters[path]))
+                )
             seed.seed(endpoint, weights.bucket, path, files)
-            say(f"copied synthetic weights of {model} to {address}")
+            say(f"copied synthetic weights of {name or f'an adapter of {plan.model}'} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
 

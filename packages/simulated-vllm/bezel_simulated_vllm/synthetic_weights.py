@@ -8,10 +8,14 @@ have; several public code bases that quote its configuration agree.
 from __future__ import annotations
 
 import json
+import math
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bezel_catalog import Model, model, models
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SHARD_BYTES = 5 * 10**9
 # Names of the encodings in compressed-tensors.
@@ -45,6 +49,34 @@ def model_files(model_id: str) -> dict[str, bytes]:
         return _files(_config(row), row.weight_bytes)
     files = _files(row.config, row.weight_bytes)
     return files | {"generation_config.json": _json(json.loads(row.files.generation))}
+
+
+def adapter_files(model_id: str, rank: int) -> dict[str, bytes]:
+    """Return the files of a LoRA adapter of a checkpoint, with one pair of matrices of zeros.
+
+    Args:
+        model_id: an id of the catalogue or of the project's own models.
+        rank: of the adapter.
+
+    Raises:
+        NotInCatalogueError: no checkpoint has that id.
+    """
+    row = model(model_id)
+    hidden = row.architecture.hidden_size
+    config = {
+        "peft_type": "LORA",
+        "base_model_name_or_path": row.hub_id or row.id,
+        "r": rank,
+        "lora_alpha": 2 * rank,
+        "target_modules": ["down_proj"],
+        "bias": "none",
+    }
+    module = "base_model.model.model.layers.0.mlp.down_proj"
+    shapes = {
+        f"{module}.lora_A.weight": [rank, row.architecture.intermediate_size],
+        f"{module}.lora_B.weight": [hidden, rank],
+    }
+    return {"adapter_config.json": _json(config), "adapter_model.safetensors": _zeros(shapes)}
 
 
 def _files(config: dict[str, Any], size: int) -> dict[str, bytes]:
@@ -134,6 +166,18 @@ def _shard(tensor: str) -> bytes:
     header = json.dumps({tensor: {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}).encode()
     header += b" " * (-len(header) % 8)
     return struct.pack("<Q", len(header)) + header + b"\0\0"
+
+
+def _zeros(shapes: Mapping[str, list[int]]) -> bytes:
+    """Return a safetensors file of tensors of zeros, in bfloat16."""
+    header: dict[str, dict[str, object]] = {}
+    end = 0
+    for tensor, shape in shapes.items():
+        start, end = end, end + 2 * math.prod(shape)
+        header[tensor] = {"dtype": "BF16", "shape": shape, "data_offsets": [start, end]}
+    content = json.dumps(header).encode()
+    content += b" " * (-len(content) % 8)
+    return struct.pack("<Q", len(content)) + content + bytes(end)
 
 
 def _json(content: object) -> bytes:
