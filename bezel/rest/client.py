@@ -134,6 +134,7 @@ class GoogleClient:
         content_type: str = "application/octet-stream",
         params: Mapping[str, str | int] | None = None,
         idempotent: bool | None = None,
+        byte_range: tuple[int, int] | None = None,
     ) -> "httpx.Response":
         """Sends a request with its retries and returns the whole response: for bytes, and for headers.
 
@@ -145,6 +146,7 @@ class GoogleClient:
             content_type: The kind of `content`.
             params: The query.
             idempotent: As of `request`.
+            byte_range: First byte of the content to return, and the one behind the last; None for all.
 
         Raises:
             ApiError: The server refused it.
@@ -152,11 +154,13 @@ class GoogleClient:
             CredentialsError: There is no token to send.
         """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
-        body = (
+        body: dict[str, Any] = (
             {"json": encodable_values(json)}
             if content is None
             else {"content": content, "headers": {"content-type": content_type}}
         )
+        if byte_range is not None:
+            body["headers"] = {**body.get("headers", {}), "range": f"bytes={byte_range[0]}-{byte_range[1] - 1}"}
         end = self.clock() + self.deadline_seconds
         renewed = False
         for delay in self.backoff.delays(self.dice):

@@ -52,6 +52,8 @@ def adapter_problems(content: bytes | str, max_rank: int) -> list[str]:
     if not all(isinstance(rank, int) and rank > 0 for rank in ranks):
         wrong = next(rank for rank in ranks if not (isinstance(rank, int) and rank > 0))
         return [f"{ADAPTER_CONFIG}: expected ranks above 0, got {str(wrong)[:40]!r}"]
+    if not isinstance(config["lora_alpha"], int | float):
+        return [f"{ADAPTER_CONFIG}: expected a number as lora_alpha, got {str(config['lora_alpha'])[:40]!r}"]
     problems = [f"its rank is {max(ranks)}, above max-lora-rank={max_rank}"] if max(ranks) > max_rank else []
     problems += [f"vLLM does not support {key}" for key in _FEATURES if config.get(key)]
     return problems + list(_of_features(config))

@@ -35,6 +35,12 @@ class ModelFilesArgs(ComponentArgs):
     """Whether it is a draft model, which takes the tokenizer of the model that it drafts for."""
     adapter_rank: int | None = None
     """Largest rank that the server takes, for a LoRA adapter; None for a model."""
+    base_source: str = ""
+    """Id on the hub of the model that an adapter is loaded beside; "" for none, or for a model."""
+    base_hidden_size: int = 0
+    """Hidden size of that model; 0 where an adapter's tensors are not to be compared with it."""
+    base_layers: int = 0
+    """Number of layers of that model."""
     stack: str = ""
     """Stack of the stack file that names the model, for the command that copies it; "" where no stack file does."""
     bucket_url: Text
@@ -59,9 +65,19 @@ class ModelFiles(CheckResource, module="components", name="ModelFiles"):
             "source": args.source,
             "stack": args.stack,
             "draft": args.draft,
-            **({} if args.adapter_rank is None else {"adapter_rank": args.adapter_rank}),
+            **({} if args.adapter_rank is None else {"adapter_rank": args.adapter_rank, **_base(args)}),
             "bucket_url": args.bucket_url,
             "files": None,
             "total_bytes": None,
         }
         super().__init__(ModelFilesProvider(), name, props, opts)
+
+
+def _base(args: ModelFilesArgs) -> dict[str, str | int]:
+    if not args.base_hidden_size:
+        return {}
+    return {
+        "base_source": args.base_source,
+        "base_hidden_size": args.base_hidden_size,
+        "base_layers": args.base_layers,
+    }

@@ -147,6 +147,9 @@ def weights(
                 source=source,
                 draft=draft,
                 adapter_rank=rank,
+                base_source="" if rank is None else planned.source,
+                base_hidden_size=0 if rank is None else planned.hidden_size,
+                base_layers=0 if rank is None else planned.layers,
                 bucket_url=bucket.url,
                 # Where the plan is that of a stack file, it has the stack's own name.
                 stack=plan.stack if plan.stack == pulumi.get_stack() else "",

@@ -1,5 +1,7 @@
 """A bucket without a whole model stops the deploy, and the message says how to copy one."""
 
+import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +87,32 @@ def test_an_adapter_is_looked_for_and_its_rank_compared(storage: FakeStorage) ->
     assert reasons({**adapter, "adapter_rank": 64}) == []
     created = ModelFilesProvider().create({**adapter, "adapter_rank": 64})
     assert (created.id, created.outs["files"]) == (place, 2)
+
+
+def test_tensors_of_an_adapter_are_compared_with_the_model(
+    storage: FakeStorage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    adapter = {**PROPS, "path": "sql", "source": "acme/sql-lora", "adapter_rank": 16}
+    adapter |= {"base_source": "google/gemma-4-12b-it", "base_hidden_size": 64, "base_layers": 2}
+    config = {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    storage.contents["sql/adapter_config.json"] = config
+
+    def put(layer: int) -> list[str]:
+        shape = {f"model.layers.{layer}.self_attn.q_proj.lora_A.weight": {"dtype": "BF16", "shape": [8, 64]}}
+        header = json.dumps(shape).encode()
+        content = struct.pack("<Q", len(header)) + header + bytes(1024)
+        storage.buckets["acme-models"] |= {"sql/adapter_config.json": 99, "sql/adapter_model.safetensors": len(content)}
+        storage.contents["sql/adapter_model.safetensors"] = content
+        return reasons(adapter)
+
+    assert put(layer=1) == []
+    assert capsys.readouterr().err == ""
+    (reason,) = put(layer=2)
+    assert "it has tensors of layer 2, and the model has 2" in reason
+    assert "copy the adapter with `.venv/bin/bezel weights copy acme`" in reason
+    config["base_model_name_or_path"] = "acme/other"
+    assert put(layer=0) == []
+    assert "warning: gs://acme-models/sql: it was made for acme/other" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -176,7 +176,7 @@ FOLDERS: dict[str, tuple[Callable[[], Files], str, str]] = {
     "a LoRA": (
         lambda: {"adapter_config.json": b"{}", "adapter_model.safetensors": llama()["model.safetensors"]},
         "is a LoRA adapter and no model",
-        "lora-modules",
+        "bezel:adapters",
     ),
     "diffusers": (
         lambda: {"model_index.json": b"{}", "unet/model.safetensors": llama()["model.safetensors"]},

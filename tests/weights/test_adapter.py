@@ -48,6 +48,7 @@ def test_a_configuration_that_vllm_takes_is_no_problem(change: dict) -> None:
         (json.dumps(CONFIG | {"r": 0}), "expected ranks above 0, got '0'"),
         (json.dumps(CONFIG | {"r": "eight"}), "expected ranks above 0, got 'eight'"),
         (json.dumps(CONFIG | {"rank_pattern": {"q_proj": -1}}), "expected ranks above 0, got '-1'"),
+        (json.dumps(CONFIG | {"lora_alpha": "16"}), "expected a number as lora_alpha, got '16'"),
         (json.dumps(CONFIG | {"use_dora": True}), "does not support use_dora"),
         (json.dumps(CONFIG | {"lora_bias": True}), "does not support lora_bias"),
         (json.dumps(CONFIG | {"layer_replication": [[0, 1]]}), "does not support layer_replication"),

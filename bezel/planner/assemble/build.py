@@ -218,6 +218,8 @@ def _weights(stack: ValidatedService) -> WeightsPlan:
             stack.engine.adapters.rank,
         ),
         adapter_sources=source_folders(stack.settings.adapters) if loading.mounted else {},
+        hidden_size=stack.model.architecture.hidden_size,
+        layers=stack.model.architecture.layers,
     )
 
 
@@ -312,6 +314,8 @@ def _node(stack: ValidatedLease) -> NodePlan:
             drafts={},
             adapters={},
             adapter_sources={},
+            hidden_size=stack.model.architecture.hidden_size,
+            layers=stack.model.architecture.layers,
         ),
         compile_cache=cache if stack.start.cached_seconds else "",
         packages="docker" if stack.back_end == "flex_start_vm" else "",

@@ -50,7 +50,7 @@ class WeightsPlan:
     without their dashes. `source` is the hub id to copy from ("" where this form is not published). `drafts` are the
     folders of draft models that the arguments name, each with its hub id; `adapters`
     those of LoRA adapters, each with the largest rank that the server takes, and `adapter_sources` the hub ids, with a
-    revision, of those that are copied from there.
+    revision, of those that are copied from there; `hidden_size` and `layers` are the model's, which adapters must have.
     """
 
     loading: str
@@ -64,6 +64,8 @@ class WeightsPlan:
     drafts: Mapping[str, str]
     adapters: Mapping[str, int]
     adapter_sources: Mapping[str, str]
+    hidden_size: int
+    layers: int
 
     @property
     def address(self) -> str:

@@ -24,6 +24,12 @@ LABEL_LENGTH = 63
 _PROJECT_ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?")
 
 
+def is_folder(path: str) -> bool:
+    """Whether a path is a folder inside of a bucket."""
+    parts = path.strip("/").split("/")
+    return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
+
+
 def is_project_id(text: str) -> bool:
     """Whether a text is a valid Google Cloud project ID, which a project's number and display name are not."""
     return _PROJECT_ID.fullmatch(text) is not None

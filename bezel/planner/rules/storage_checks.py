@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.names import is_project_id
+from bezel.planner.base.names import is_folder, is_project_id
 from bezel.planner.base.problems import setting
 from bezel_base.errors import NOT_SET, Problem, format_value
 
@@ -82,12 +82,6 @@ def _is_bucket(name: str) -> bool:
         and not _ADDRESS.fullmatch(name)
         and not _GOOGLE.search(name)
     )
-
-
-def is_folder(path: str) -> bool:
-    """Whether a path is a folder inside of a bucket."""
-    parts = path.strip("/").split("/")
-    return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
 
 
 def check_own_copy(weights: Weights, model: Model) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ renamed, and it holds no data. It is apart from the resource so that the process
 needs.
 """
 
+import json
 import sys
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,8 @@ from urllib.parse import quote
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, ResourceProvider
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
+from bezel.weights.adapter import ADAPTER_CONFIG, ADAPTER_WEIGHTS, adapter_problems, missing_adapter_parts
+from bezel.weights.adapter_tensors import BaseModel, base_warning, header_length, tensor_problems
 from bezel.weights.layout import missing_parts
 from bezel_base.errors import Problem, caused_by
 from bezel_base.text.shell import shell_word
@@ -32,7 +34,7 @@ class ModelFilesError(DeployError):
 class ModelFilesProvider(ResourceProvider):
     """Provider of `ModelFiles`. Outputs: files, total_bytes.
 
-    Inputs: bucket, path, source, stack, draft, adapter_rank, bucket_url.
+    Inputs: bucket, path, source, stack, draft, adapter_rank, base_source, base_hidden_size, base_layers, bucket_url.
     """
 
     serialize_as_secret_always = False
@@ -108,7 +110,7 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
         if props["source"] and props.get("stack"):
             # With a source of its own it would be the model that is copied.
             command = f".venv/bin/bezel weights copy {shell_word(str(props['stack']))}"
-        _check_adapter(location, files, f"{folder}{ADAPTER_CONFIG}", int(rank), bucket, seconds, command)
+        _check_adapter(props, files, seconds, command)
         return files
     problems = missing_parts(files, draft=bool(props.get("draft")))
     if problems:
@@ -124,16 +126,22 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
     return files
 
 
-def _check_adapter(
-    location: str, files: dict[str, int], config: str, rank: int, bucket: str, seconds: float, command: str
-) -> None:
+def _check_adapter(props: dict[str, Any], files: dict[str, int], seconds: float, command: str) -> None:
+    bucket, folder = str(props["bucket"]), f"{props['path']}/" if props["path"] else ""
     problems = missing_adapter_parts(files)
     if not problems:
-        problems = adapter_problems(_read(bucket, config, seconds), rank)
+        config = _read(bucket, f"{folder}{ADAPTER_CONFIG}", seconds)
+        problems = adapter_problems(config, int(props["adapter_rank"]))
+        if not problems and props.get("base_hidden_size") and (size := files.get(ADAPTER_WEIGHTS)):
+            base = BaseModel(str(props["base_source"]), int(props["base_hidden_size"]), int(props["base_layers"]))
+            header = _read_header(bucket, f"{folder}{ADAPTER_WEIGHTS}", size, seconds)
+            problems = tensor_problems(header, json.loads(config), base)
+            if warning := base_warning(json.loads(config), base):
+                sys.stderr.write(f"warning: {_location(props)}: {warning}\n")
     if problems:
         raise ModelFilesError(
             Problem(
-                location,
+                _location(props),
                 "not an adapter that the server can load",
                 f"{'; '.join(problems)}; vLLM loads it after the model and would exit, after the GPU was paid for.",
                 f"copy the adapter with `{command}`, or correct lora-modules and max-lora-rank, then run the same "
@@ -164,6 +172,17 @@ def _read(bucket: str, name: str, seconds: float) -> bytes:
     url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"
     with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:
         return client.send("GET", url, params={"alt": "media"}).content
+
+
+def _read_header(bucket: str, name: str, size: int, seconds: float) -> bytes:
+    """The header of a file of safetensors, b"" where it has none."""
+    url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"
+    with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:
+        start = client.send("GET", url, params={"alt": "media"}, byte_range=(0, 8)).content[:8]
+        length = header_length(start, size)
+        if not length:
+            return b""
+        return client.send("GET", url, params={"alt": "media"}, byte_range=(8, 8 + length)).content[:length]
 
 
 def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:

@@ -59,6 +59,7 @@ def test_adapters_are_loaded_in_order_and_asked_for_by_name(start_with, capsys: 
         ),
         ("zero", CONFIG | {"r": 0}, f"{FAILED}LoRA rank `r` must be a positive integer, got 0."),
         ("text", CONFIG | {"r": "8"}, f"{FAILED}'<=' not supported between instances of 'str' and 'int'"),
+        ("alpha", CONFIG | {"lora_alpha": "16"}, f"{FAILED}unsupported operand type(s) for /: 'str' and 'int'"),
         ("short", {"lora_alpha": 16, "target_modules": []}, f"{FAILED}Missing required configuration fields: {{'r'}}"),
         ("dora", CONFIG | {"use_dora": True}, f"{FAILED}vLLM does not yet support DoRA."),
         ("bias", CONFIG | {"bias": "all"}, f"{FAILED}Adapter bias is not supported."),
@@ -74,6 +75,10 @@ def test_an_adapter_that_cannot_be_loaded_ends_the_start(
     assert ended.value.message.startswith(message)
     assert ended.value.status == 1
     assert f"ValueError: {message}" in capsys.readouterr().err
+
+
+def test_a_rank_that_is_no_whole_number_is_loaded(start_with) -> None:
+    assert [each.name for each in start_with(at("real"), real=CONFIG | {"r": 8.0}).adapters] == ["real"]
 
 
 def test_an_adapter_that_cannot_be_registered_ends_the_start(start_with, mount: Path) -> None:

@@ -31,7 +31,7 @@ class FakeStorage:
         if call.headers.get("authorization") != f"Bearer {TOKEN}":
             return _error(401, "Invalid Credentials")
         if "/o/" in call.path:
-            return Answer(json=self.contents[unquote(call.path.partition("/o/")[2])])
+            return _content(call, self.contents[unquote(call.path.partition("/o/")[2])])
         bucket = unquote(call.path.removeprefix("/storage/v1/b/").removesuffix("/o"))
         if bucket not in self.buckets:
             return _error(404, "The specified bucket does not exist.")
@@ -46,6 +46,14 @@ class FakeStorage:
         if len(names) > start + 2:
             page["nextPageToken"] = str(start + 2)
         return Answer(json=page)
+
+
+def _content(call: Call, content: object) -> Answer:
+    """JSON as it is, bytes in the range that the request asks for."""
+    if not isinstance(content, bytes):
+        return Answer(json=content)
+    begin, end = (int(part) for part in call.headers["range"].removeprefix("bytes=").split("-"))
+    return Answer(206, chunks=[content[begin : end + 1]])
 
 
 def _error(status: int, message: str) -> Answer:

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.base.names import is_folder
 from bezel.planner.base.problems import EXITS, of_option, setting
-from bezel.planner.rules.storage_checks import is_folder
 from bezel.planner.vllm.adapter_modules import MODULES
 from bezel.planner.vllm.arguments import DEFAULT_SEQS, typed_values
 from bezel_base.errors import NOT_SET, Problem

@@ -132,13 +132,15 @@ def refused_config(config: object, max_rank: int) -> str | None:
     if missing := {"r", "lora_alpha", "target_modules"} - config.keys():
         return f"Missing required configuration fields: {missing}"
     rank, pattern = config["r"], config.get("rank_pattern") or {}
-    if not isinstance(rank, int):
+    if not isinstance(rank, int | float):
         return f"'<=' not supported between instances of '{type(rank).__name__}' and 'int'"
     if rank <= 0:
         return f"LoRA rank `r` must be a positive integer, got {rank}."
     for key, module_rank in pattern.items():
         if not isinstance(module_rank, int) or module_rank <= 0:
             return f"LoRA rank for `{key}` in `rank_pattern` must be a positive integer, got {module_rank}."
+    if not isinstance(alpha := config["lora_alpha"], int | float):
+        return f"unsupported operand type(s) for /: '{type(alpha).__name__}' and '{type(rank).__name__}'"
     reasons = list(_unsupported_parts(config))
     if (largest := max([rank, *pattern.values()])) > max_rank:
         reasons.append(f"LoRA rank {largest} is greater than max_lora_rank {max_rank}.")
