@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel_simulated_vllm.configuration import faults, tpu
-from bezel_simulated_vllm.configuration.adapters import load_adapters
+from bezel_simulated_vllm.configuration.adapters import LoadedAdapters, allows_updates, load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError, refusal
 from bezel_simulated_vllm.configuration.hardware import GIB
 from bezel_simulated_vllm.configuration.hub import hub_models, is_hub_id
@@ -82,7 +82,9 @@ def start(
         raise
     for adapter in adapters:
         log("adapter", name=adapter.name, path=adapter.path)
-    return replace(settings, adapters=adapters)
+    updates = allows_updates(environment)
+    changeable = LoadedAdapters(options, settings.served_names, machine.resolve, adapters) if updates else None
+    return replace(settings, adapters=adapters, changeable_adapters=changeable)
 
 
 def _log_configuration(settings: EngineSettings) -> None:

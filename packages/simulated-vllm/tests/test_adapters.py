@@ -19,22 +19,31 @@ FAILED = "Call to add_lora method failed: "
 def start_with(mount: Path):
     """Start with adapters of the folders that a test writes."""
 
-    def run(*arguments: str, lora: bool = True, **configs: object) -> EngineSettings:
+    def run(
+        *arguments: str, lora: bool = True, environment: dict[str, str] | None = None, **configs: object
+    ) -> EngineSettings:
         for name, config in configs.items():
             folder = mount / "adapters" / name
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "adapter_config.json").write_text(config if isinstance(config, str) else json.dumps(config))
             (folder / "adapter_model.safetensors").write_bytes(b"\0" * 8)
-        environment = {"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(mount)})}
+        mounts = {"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(mount)})}
         flags = ["--enable-lora"] if lora else []
         named = ["/mnt/models/tiny", "--served-model-name=tiny", *flags, "--lora-modules", *arguments]
-        return start(parse(named), machine_from_environment(environment), {}, lambda _: None)
+        return start(parse(named), machine_from_environment(mounts), environment or {}, lambda _: None)
 
     return run
 
 
 def at(name: str) -> str:
     return f"{name}=/mnt/models/adapters/{name}"
+
+
+def test_a_variable_lets_callers_change_the_adapters(start_with) -> None:
+    start_with(at("sql"), sql=CONFIG)
+    for value, changeable in (("1", True), ("True", True), ("0", False), (None, False)):
+        environment = {} if value is None else {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": value}
+        assert (start_with(at("sql"), environment=environment).changeable_adapters is not None) is changeable
 
 
 def test_adapters_are_loaded_in_order_and_asked_for_by_name(start_with, capsys: pytest.CaptureFixture[str]) -> None:

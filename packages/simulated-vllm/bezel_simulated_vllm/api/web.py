@@ -33,6 +33,7 @@ from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, json
 from bezel_simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel_simulated_vllm.api.middleware import AddHeader, Count, OfRelease, RefuseUpgrades, RequireKey, request_id
 from bezel_simulated_vllm.api.responses import ResponsesBody, answer_responses
+from bezel_simulated_vllm.api.routes.adapters import adapter_routes
 from bezel_simulated_vllm.api.routes.batches import BatchBody, answer_batch
 from bezel_simulated_vllm.api.routes.decisions import (
     DecisionBody,
@@ -104,6 +105,7 @@ class Server:
             Route("/openapi.json", self._description, methods=["GET"]),
             *page_routes(),
             *administration_routes(),
+            *adapter_routes(self._settings.changeable_adapters),
         ]
         if "/v1/decisions" in recorded_server(self._settings.release).document["paths"]:
             routes.append(Route("/v1/decisions", self._generating(DecisionBody, answer_decisions), methods=["POST"]))
@@ -173,7 +175,7 @@ class Server:
         rows: list[tuple[str, str, str | None, int | None]] = [
             (name, settings.model_path, None, settings.max_model_len) for name in settings.served_names
         ]
-        for each in settings.adapters:
+        for each in settings.loaded_adapters:
             named = each.base_model_name in settings.served_names
             rows.append((each.name, each.path, each.base_model_name if named else settings.served_names[0], None))
         data = [

@@ -16,7 +16,7 @@ from bezel_simulated_vllm.configuration.failures import StartError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "adapter_model.pt")
@@ -86,10 +86,60 @@ def load_adapters(
     loaded: dict[str, LoRAModulePath] = {}
     for module in modules:
         if problem := _conflict(module, served, loaded) or _problem(module, options, resolve(module.path)):
-            # vLLM strips paths from the messages of its API.
-            raise StartError("ValueError", _PATH.sub("<path>", problem))
+            raise StartError("ValueError", _plain(problem))
         loaded[module.name] = module
     return tuple(loaded.values())
+
+
+class LoadedAdapters:
+    """The adapters of a server whose callers may change them: `VLLM_ALLOW_RUNTIME_LORA_UPDATING`.
+
+    Each refusal is a status, a type and a text, as the server answers them.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        served: Sequence[str],
+        resolve: Callable[[str], Path],
+        modules: Iterable[LoRAModulePath],
+    ) -> None:
+        self._options, self._served, self._resolve = options, served, resolve
+        self._modules = {module.name: module for module in modules}
+
+    @property
+    def modules(self) -> tuple[LoRAModulePath, ...]:
+        """Those that are loaded, in the order in which they were."""
+        return tuple(self._modules.values())
+
+    def load(self, module: LoRAModulePath, *, in_place: bool) -> tuple[int, str, str] | None:
+        """Load an adapter, in place of one of its name where that is asked for; return the refusal, None without."""
+        if problem := _conflict(module, self._served, () if in_place else self._modules):
+            return 400, "InvalidUserInput", problem
+        if problem := _problem(module, self._options, self._resolve(module.path)):
+            is_missing = problem.startswith("Loading lora ")
+            return (404, "NotFoundError", problem) if is_missing else (500, "InternalServerError", _plain(problem))
+        self._modules[module.name] = module
+        return None
+
+    def unload(self, name: str) -> tuple[int, str, str] | None:
+        """Remove an adapter; return the refusal, None without."""
+        if not name:
+            return 400, "InvalidUserInput", "'lora_name' needs to be provided to unload a LoRA adapter."
+        if name not in self._modules:
+            return 404, "NotFoundError", f"The lora adapter '{name}' cannot be found."
+        del self._modules[name]
+        return None
+
+
+def allows_updates(environment: Mapping[str, str]) -> bool:
+    """Whether callers may load and unload adapters."""
+    return environment.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "").strip().lower() in ("1", "true")
+
+
+def _plain(problem: str) -> str:
+    """A message as vLLM's API sends it, without paths."""
+    return _PATH.sub("<path>", problem)
 
 
 def _conflict(module: LoRAModulePath, served: Sequence[str], loaded: Iterable[str]) -> str | None:

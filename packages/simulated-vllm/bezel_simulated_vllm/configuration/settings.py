@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from bezel_simulated_vllm.configuration.adapters import LoRAModulePath
+    from bezel_simulated_vllm.configuration.adapters import LoadedAdapters, LoRAModulePath
     from bezel_simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel_simulated_vllm.configuration.hardware import SimulatedMachine
 
@@ -83,6 +83,7 @@ class EngineSettings:
     seed: int
     port: int
     adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
+    changeable_adapters: LoadedAdapters | None = field(default=None, kw_only=True, repr=False, compare=False)
     release: str = field(default=DEFAULT_RELEASE, kw_only=True)
     grammar_backend: str = field(default="auto", kw_only=True)
     # Excluded from every printed or hashed form of the settings.
@@ -91,7 +92,12 @@ class EngineSettings:
     @property
     def callable_names(self) -> tuple[str, ...]:
         """Names that a request may ask for: those of the model and of its adapters."""
-        return (*self.served_names, *(adapter.name for adapter in self.adapters))
+        return (*self.served_names, *(adapter.name for adapter in self.loaded_adapters))
+
+    @property
+    def loaded_adapters(self) -> tuple[LoRAModulePath, ...]:
+        """Adapters that are served now: those of the start, unless callers changed them."""
+        return self.adapters if self.changeable_adapters is None else self.changeable_adapters.modules
 
     @functools.cached_property
     def fingerprint(self) -> str:

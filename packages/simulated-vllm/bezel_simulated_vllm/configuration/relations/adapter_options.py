@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel_simulated_vllm.configuration.adapters import allows_updates
 from bezel_simulated_vllm.configuration.failures import refusal
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ def check_adapters(
     Raises:
         StartError: it is refused.
     """
-    updating = environment.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "").strip().lower() in ("1", "true")
-    if updating and (options.api_server_count or 1) > 1:
+    if allows_updates(environment) and (options.api_server_count or 1) > 1:
         raise refusal("lora-updating")
     if not options.enable_lora:
         return
