@@ -40,6 +40,7 @@ class KnownArchitecture:
     hybrid: bool = False
     attention_free: bool = False
     generates: bool = False
+    pools: bool = False
 
 
 @functools.cache
@@ -71,7 +72,8 @@ def known_architecture(name: str, release: str) -> KnownArchitecture | None:
     if not base:
         return KnownArchitecture(name, ("transformers",), "transformers", "")
     row = recording["architectures"][base]
-    traits = row.get("traits", ())
+    recorded = row.get("traits")
+    traits = recorded or ()
     return KnownArchitecture(
         name,
         tuple(row["kinds"]),
@@ -80,6 +82,8 @@ def known_architecture(name: str, release: str) -> KnownArchitecture | None:
         hybrid="is_hybrid" in traits,
         attention_free="is_attention_free" in traits,
         generates="is_text_generation_model" in traits,
+        # A class that was not imported says nothing of itself; the tables of the registry do.
+        pools="is_pooling_model" in traits or (recorded is None and row["kinds"] == ["embedding"]),
     )
 
 
