@@ -135,8 +135,9 @@ def _load(
         log("graphs", count=graphs.count, seconds=compiling)
     elif not eager:
         log("compile", seconds=compiling)
-    log("cache-memory", memory=memory.available / GIB)
-    log("cache-size", tokens=memory.tokens, length=settings.max_model_len, concurrency=memory.concurrency)
+    if memory.layout.block_bytes:  # vLLM says nothing of the cache of an encoder
+        log("cache-memory", memory=memory.available / GIB)
+        log("cache-size", tokens=memory.tokens, length=settings.max_model_len, concurrency=memory.concurrency)
     sleep(WARM_UP_SECONDS)
     name = "warm-up" if compiling else "warm-up-eager"
     log(name, seconds=compiling + WARM_UP_SECONDS, compiling=compiling)

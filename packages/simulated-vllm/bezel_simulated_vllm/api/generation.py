@@ -196,6 +196,7 @@ def start_call(
     prompts: Sequence[Sequence[int]],
     *,
     max_tokens: int | None,
+    pools: bool = False,
 ) -> Call:
     """Check a call's parameters and queue its requests.
 
@@ -204,6 +205,7 @@ def start_call(
         body: the call.
         prompts: token ids, several only for /v1/completions.
         max_tokens: the client's limit of output tokens, None for as many as fit.
+        pools: whether the model pools over the prompts, so that a prompt may be as long as the context.
 
     Raises:
         ApiError: a parameter or the prompt is refused, or the queue is full.
@@ -213,7 +215,7 @@ def start_call(
     limits = [min(longest, settings.max_model_len - len(prompt)) for prompt in prompts]
     # A prompt that leaves no room is refused like a limit of 0 tokens. An echo alone makes a token that is left out.
     only_echo = isinstance(body, CompletionBody) and bool(body.echo) and max_tokens == 0
-    limits = [1 if only_echo else limit for limit in limits]
+    limits = [1 if only_echo or pools else limit for limit in limits]
     check_sampling(body, min(limits))
     for prompt in prompts:
         rendering.check_ids(prompt)
@@ -263,6 +265,7 @@ def start_call(
             cache_salt=body.cache_salt or "",
             thought=thought_tokens(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
             scripted=scripted,
+            pools=pools,
         )
         call.choices.append(choice)
         if refusal is None and not beams:

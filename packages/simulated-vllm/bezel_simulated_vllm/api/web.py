@@ -42,6 +42,7 @@ from bezel_simulated_vllm.api.routes.decisions import (
     answer_system_one,
 )
 from bezel_simulated_vllm.api.routes.documents import page_routes
+from bezel_simulated_vllm.api.routes.pooling import KEPT, described_paths, invoked_path, pooling_routes
 from bezel_simulated_vllm.configuration.logs import log
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 from bezel_simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
@@ -109,6 +110,10 @@ class Server:
         ]
         if "/v1/decisions" in recorded_server(self._settings.release).document["paths"]:
             routes.append(Route("/v1/decisions", self._generating(DecisionBody, answer_decisions), methods=["POST"]))
+        if self._settings.pooling is not None:
+            pooled = pooling_routes(self._settings.pooling).items()
+            routes = [route for route in routes if route.path in KEPT]
+            routes += [Route(path, self._generating(kind, answer), methods=["POST"]) for path, (kind, answer) in pooled]
         self._paths = frozenset(route.path for route in routes)
         self.routes = tuple((route.path, tuple(sorted(route.methods or ()))) for route in routes)
         for route in routes:
@@ -237,7 +242,10 @@ class Server:
         raise api_error("unknown-response", name=request.path_params["response_id"])
 
     async def _description(self, _: Request) -> Response:
-        return json_response(description(self._paths, self._settings.release))
+        document = description(self._paths, self._settings.release)
+        pooling = self._settings.pooling
+        added = {} if pooling is None else described_paths(pooling)
+        return json_response({**document, "paths": {**document["paths"], **added}})
 
     async def _invocations(self, request: Request) -> Response:
         """Dispatch to chat or completions by the body."""
@@ -249,6 +257,9 @@ class Server:
             raise api_error("python-500", text=str(error)) from None
         if not isinstance(content, dict):
             raise api_error("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
+        if self._settings.pooling is not None:
+            pooled = pooling_routes(self._settings.pooling)
+            return await self._generating(*pooled[invoked_path(self._settings.pooling, content)])(request)
         # A body that fits neither is refused as a completion, which the real server tries first.
         completion = "prompt" in content or "messages" not in content
         generating = (CompletionBody, answer_completion) if completion else (ChatBody, answer_chat)

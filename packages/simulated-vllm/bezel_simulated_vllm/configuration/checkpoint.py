@@ -1,18 +1,34 @@
 """Properties of a model from its folder of files: shape, context, weight size, quantisation.
 
 Reads `config.json` and the safetensors index only, never the weights, so that synthetic files with the real shape and
-size serve as well as the real ones. It reads the keys of Gemma 4's text configuration.
+size serve as well as the real ones. Gemma 4's keys are read here, all others by `bezel_catalog.architectures`.
 """
 
 from __future__ import annotations
 
 import json
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bezel_catalog.architectures import read_architecture
+from bezel_catalog.architectures.layers import (
+    AttentionLayers,
+    ChunkedLayers,
+    CrossLayers,
+    EncoderLayers,
+    FullLayers,
+    LatentLayers,
+    SharedLayers,
+    SlidingLayers,
+)
+from bezel_catalog.architectures.pooling import POOLING_MODULES
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from bezel_catalog.architectures.layers import Layers
 
 # Bits per weight in compressed-tensors: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
@@ -43,6 +59,9 @@ class Checkpoint:
         bidirectional_images: whether tokens of one image attend to each other in both directions.
         mlp_sizes: inner sizes of the MLPs of one layer: the dense one, then each expert.
         has_label_tokens: whether its tokenizer has a token for each letter, each digit, "yes" and "no".
+        is_causal: whether a token attends to earlier ones only; an encoder keeps no cache.
+        has_pooling_module: whether modules.json of Sentence Transformers names a module that pools.
+        config: content of config.json.
     """
 
     architecture: str
@@ -72,6 +91,9 @@ class Checkpoint:
     bidirectional_images: bool
     mlp_sizes: tuple[int, ...]
     has_label_tokens: bool
+    is_causal: bool = True
+    has_pooling_module: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def experts(self) -> int:
@@ -119,6 +141,9 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         ValueError: config.json or the index is not a JSON object.
     """
     config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    is_gemma4 = str(config.get("model_type", "gemma4")).startswith("gemma4")
+    if not is_gemma4 and config.get("architectures"):
+        return _read_other(config, directory)
     text: dict[str, Any] = config.get("text_config") or config
 
     def number(key: str, default: int = 0) -> int:
@@ -157,7 +182,11 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         weight_bytes=total,
         largest_shard_bytes=largest,
         lookup_parameters=vocabulary * len(kinds) * number("hidden_size_per_layer_input"),
-        active_fraction=_active_fraction(text, experts),
+        active_fraction=_active_fraction(
+            number("hidden_size"),
+            number("intermediate_size"),
+            (experts, number("top_k_experts"), number("moe_intermediate_size")),
+        ),
         quantisation=quantisation.get("quant_method"),
         bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
@@ -165,8 +194,89 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         audio_tokens=_AUDIO_TOKENS if config.get("audio_config") is not None else 0,
         bidirectional_images=_bidirectional_images(config, text),
         mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
+        has_pooling_module=_has_pooling_module(directory),
         has_label_tokens=_has_label_tokens(directory),
+        config=config,
     )
+
+
+def _read_other(config: dict[str, Any], directory: Path) -> Checkpoint:
+    """Return a model of any architecture, whose layers the catalogue reads.
+
+    States of a sequence are not counted: the pool's blocks are those of the layers that keep tokens.
+    """
+    shape = read_architecture(config)
+    windowed = _groups(shape.cache, (SlidingLayers, ChunkedLayers))
+    full = _groups(shape.cache, (FullLayers, CrossLayers, LatentLayers))
+    encoding = _groups(shape.cache, (EncoderLayers, SharedLayers))
+    sliding_heads, sliding_dim = _sizes(windowed or full or encoding)
+    full_heads, full_dim = _sizes(full or windowed or encoding)
+    window = next((group.window if isinstance(group, SlidingLayers) else group.chunk for group in windowed), 0)
+    quantisation = config.get("quantization_config") or {}
+    total, largest = _weights(directory)
+    expert_sizes = (shape.experts, shape.active_experts, shape.expert_intermediate_size)
+    return Checkpoint(
+        architecture=shape.class_name,
+        model_type=shape.model_type,
+        context=shape.context,
+        vocabulary=shape.vocabulary,
+        hidden_size=shape.hidden_size,
+        attention_heads=shape.attention_heads,
+        sliding_layers=sum(group.count for group in windowed),
+        full_layers=sum(group.count for group in full),
+        shared_sliding_layers=0,
+        shared_full_layers=sum(group.count for group in encoding),
+        sliding_kv_heads=sliding_heads,
+        full_kv_heads=full_heads,
+        sliding_head_dim=sliding_dim,
+        full_head_dim=full_dim,
+        window=window or shape.context,
+        weight_bytes=total,
+        largest_shard_bytes=largest,
+        lookup_parameters=0,
+        active_fraction=_active_fraction(shape.hidden_size, shape.intermediate_size, expert_sizes),
+        quantisation=quantisation.get("quant_method"),
+        bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
+        multimodal=len(shape.modalities) > 1,
+        image_tokens=_image_tokens(config.get("vision_config") or {}),
+        audio_tokens=_AUDIO_TOKENS if config.get("audio_config") is not None else 0,
+        bidirectional_images=False,
+        mlp_sizes=(shape.intermediate_size, *[shape.expert_intermediate_size] * shape.experts),
+        is_causal=not any(isinstance(group, EncoderLayers) for group in shape.cache),
+        has_pooling_module=_has_pooling_module(directory),
+        has_label_tokens=_has_label_tokens(directory),
+        config=config,
+    )
+
+
+def _groups(cache: Sequence[Layers], kinds: tuple[type[Layers], ...]) -> list[Any]:
+    return [group for group in cache if isinstance(group, kinds)]
+
+
+def _sizes(groups: Sequence[AttentionLayers | LatentLayers]) -> tuple[int, int]:
+    """Return heads and dimension of a layer; with layers of several sizes one head as wide as they are on average."""
+    sizes = {(group.kv_heads, group.head_dim) for group in groups if isinstance(group, AttentionLayers)}
+    widths = [group.value_dim for group in groups if isinstance(group, AttentionLayers)]
+    if len(sizes) == 1 and not any(widths) and all(isinstance(group, AttentionLayers) for group in groups):
+        return sizes.pop()
+    layers = sum(group.count for group in groups)
+    elements = sum(group.count * _elements(group) for group in groups)
+    return (1, elements // layers // 2) if layers else (1, 0)
+
+
+def _elements(group: AttentionLayers | LatentLayers) -> int:
+    """Return the numbers that a layer keeps of a token: a key and a value of each head, or one compressed vector."""
+    if isinstance(group, LatentLayers):
+        return group.width
+    return group.kv_heads * (group.head_dim + (group.value_dim or group.head_dim))
+
+
+def _has_pooling_module(directory: Path) -> bool:
+    try:
+        modules = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return any(isinstance(module, dict) and module.get("type") in POOLING_MODULES for module in modules)
 
 
 def _has_label_tokens(directory: Path) -> bool:
@@ -195,14 +305,20 @@ def _bidirectional_images(config: dict[str, Any], text: dict[str, Any]) -> bool:
     return bool(text.get("use_bidirectional_attention", default) == "vision")
 
 
-def _active_fraction(text: dict[str, Any], experts: int) -> float:
-    """Return the share of a layer's weights that a token passes through: the dense part and its selected experts."""
-    if not experts:
+def _active_fraction(hidden: int, intermediate: int, experts: tuple[int, int, int]) -> float:
+    """Return the share of a layer's weights that a token passes through: the dense part and its selected experts.
+
+    Args:
+        hidden: size of the hidden state.
+        intermediate: inner size of the dense MLP.
+        experts: their number, how many a token passes through, and their inner size.
+    """
+    count, chosen, size = experts
+    if not count:
         return 1.0
-    hidden = int(text["hidden_size"])
-    expert = 3 * hidden * int(text["moe_intermediate_size"])
-    dense = 3 * hidden * int(text["intermediate_size"]) + 4 * hidden * hidden
-    return (dense + int(text["top_k_experts"]) * expert) / (dense + experts * expert)
+    expert = 3 * hidden * size
+    dense = 3 * hidden * intermediate + 4 * hidden * hidden
+    return (dense + chosen * expert) / (dense + count * expert)
 
 
 def _weights(directory: Path) -> tuple[int, int]:

@@ -129,13 +129,13 @@ def check_quantisation(options: argparse.Namespace, model: Checkpoint, *, tpu: b
         raise refusal("tpu-scheme")
 
 
-def check_scheduler(options: argparse.Namespace, batched: int, sequences: int, max_model_len: int) -> None:
+def check_scheduler(batched: int, sequences: int, max_model_len: int, *, chunked: bool) -> None:
     """Check the tokens of a step against the lengths and the sequences.
 
     Raises:
         StartError: a step holds too few tokens.
     """
-    if options.enable_chunked_prefill is False and batched < max_model_len:
+    if not chunked and batched < max_model_len:
         raise refusal("batch-below-length", batched=batched, length=max_model_len)
     if batched < sequences:
         raise refusal("batch-below-sequences", batched=batched, sequences=sequences)

@@ -86,6 +86,8 @@ def kv_layout(
     element = bytes_per_element(dtype)
     sliding = 2 * element * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
     full = 2 * element * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
+    if not model.sliding_layers and not model.full_layers:
+        return KvLayout(block, block, 0, 0, 0, 0)  # an encoder keeps nothing of a sequence
     if not model.sliding_layers:
         return KvLayout(block, block, 0, 1, block * full * model.full_layers, 0)
     page = block * max(sliding, full)

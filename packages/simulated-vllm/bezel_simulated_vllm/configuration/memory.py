@@ -100,7 +100,7 @@ def memory_use(
         )
     if available <= 0:
         raise refusal("no-cache-memory")
-    blocks = options.num_gpu_blocks_override or available // layout.block_bytes
+    blocks = options.num_gpu_blocks_override or available // layout.block_bytes if layout.block_bytes else 1
     longest = layout.longest(blocks, model.context if max_model_len < 0 else max_model_len)
     if max_model_len < 0:
         max_model_len = longest
@@ -121,8 +121,8 @@ def memory_use(
         available=available,
         layout=layout,
         blocks=blocks,
-        concurrency=blocks / needed,
-        tokens=int(blocks / needed * max_model_len),
+        concurrency=blocks / needed if needed else 0.0,
+        tokens=int(blocks / needed * max_model_len) if needed else 0,
         max_model_len=max_model_len,
         host_peak=host_peak,
     )

@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bezel_catalog.architectures.pooling import Pooling, read_pooling
 from bezel_simulated_vllm.configuration import checks
 from bezel_simulated_vllm.configuration.failures import refusal
 from bezel_simulated_vllm.configuration.fields import check_fields
@@ -84,6 +85,7 @@ class EngineSettings:
     port: int
     adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
     changeable_adapters: LoadedAdapters | None = field(default=None, kw_only=True, repr=False, compare=False)
+    pooling: Pooling | None = field(default=None, kw_only=True)
     release: str = field(default=DEFAULT_RELEASE, kw_only=True)
     grammar_backend: str = field(default="auto", kw_only=True)
     # Excluded from every printed or hashed form of the settings.
@@ -144,12 +146,17 @@ def make_settings(
     check_draft_options(options)
     drafting = speculation(options, machine)
     # Without chunked prefill a step holds the longest prompt.
-    default = max(chip.default_batched_tokens, max_model_len if options.enable_chunked_prefill is False else 0)
+    pooling = _pooling(options, model)
+    # So does a model that pools over all tokens of a prompt.
+    is_whole = options.enable_chunked_prefill is False or (pooling is not None and not _chunks(model))
+    default = max(chip.default_batched_tokens, max_model_len if is_whole else 0)
     if model.bidirectional_images:  # vLLM raises its own default, and no value that is given
         default = max(default, longest_item(options, model))
     batched = options.max_num_batched_tokens or default
     sequences = options.max_num_seqs or min(chip.default_sequences, batched)
-    checks.check_scheduler(options, batched, sequences, max_model_len)
+    checks.check_scheduler(
+        batched, sequences, max_model_len, chunked=not is_whole or bool(options.enable_chunked_prefill)
+    )
     check_lengths(options, sequences, max_model_len)
     judge = "SpeculativeConfig" if drafting else "VllmConfig"
     parallel = checks.check_parallelism(options, model, machine, judge)
@@ -197,7 +204,7 @@ def make_settings(
         max_batched_tokens=batched,
         kv_cache_dtype=options.kv_cache_dtype,
         gpu_memory_utilization=utilization,
-        prefix_caching=options.enable_prefix_caching is not False,
+        prefix_caching=_chunks(model) if options.enable_prefix_caching is None else options.enable_prefix_caching,
         tensor_parallel=parallel,
         async_scheduling=overlapping,
         speculation=drafting,
@@ -223,9 +230,27 @@ def make_settings(
         ),
         seed=options.seed or 0,
         port=options.port,
+        pooling=pooling,
         release=options.release,
         grammar_backend=(options.structured_outputs_config or {}).get("backend") or "auto",
     )
+
+
+def _pooling(options: argparse.Namespace, model: Checkpoint) -> Pooling | None:
+    """Return how the model pools with these options, None where it generates."""
+    return read_pooling(
+        model.config,
+        options.release,
+        has_modules=model.has_pooling_module,
+        runner=options.runner,
+        convert=options.convert,
+        task=(options.pooler_config or {}).get("task"),
+    )
+
+
+def _chunks(model: Checkpoint) -> bool:
+    """Whether a prompt is computed in parts, which the cache of prompts needs too: not where tokens see later ones."""
+    return model.is_causal
 
 
 def _max_model_len(options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str]) -> int:

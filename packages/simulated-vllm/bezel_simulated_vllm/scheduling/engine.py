@@ -185,7 +185,7 @@ class Engine:
         step.shares = live
         yielded = {share.request: self.scheduler.settle(share) for share in live}
         for request, tokens in yielded.items():
-            self.generated_tokens += len(tokens)
+            self.generated_tokens += 0 if request.pools else len(tokens)
             if tokens and request.first_token is None:
                 self.prompt_tokens += len(request.prompt)
         self.metrics.step(step, yielded, end)

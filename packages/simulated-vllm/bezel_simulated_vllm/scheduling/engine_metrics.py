@@ -93,7 +93,7 @@ class EngineMetrics:
     def step(self, step: Step, yielded: dict[Request, list[int]], end: float) -> None:
         """Count a step that ended at `end` and yielded those tokens."""
         prefill = sum(share.tokens for share in step.shares if share.prefill)
-        fresh = sum(len(tokens) for tokens in yielded.values())
+        fresh = sum(len(tokens) for request, tokens in yielded.items() if not request.pools)
         if step.preempted:
             self._add(len(step.preempted), "num_preemptions_total")
         self._add(fresh, "generation_tokens_total")
@@ -142,7 +142,7 @@ class EngineMetrics:
         """Count a finished request."""
         scheduled = request.scheduled if request.scheduled is not None else end
         first = request.first_token if request.first_token is not None else end
-        produced = len(request.answer)
+        produced = 0 if request.pools else len(request.answer)
         self._add(1, "request_success_total", request.finished or "stop")
         self._observe("request_prompt_tokens", len(request.prompt))
         self._observe("request_generation_tokens", produced)
@@ -151,7 +151,8 @@ class EngineMetrics:
         if group.finished == group.size:
             self._observe("request_max_num_generation_tokens", group.longest)
             self._observe("request_params_n", group.size)
-        self._observe("request_params_max_tokens", request.max_tokens)
+        if not request.pools:
+            self._observe("request_params_max_tokens", request.max_tokens)
         # vLLM observes 0 for an answer of one token, which has no further one.
         each = (end - first) / (produced - 1) if produced > 1 else 0.0
         self._observe("request_time_per_output_token_seconds", each)

@@ -40,6 +40,7 @@ class Request:
         deliver: called at the end of each step with the new tokens and, at the end, the finish reason.
         group: shared by all answers of its prompt.
         thought: tokens of the thoughts before the answer itself.
+        pools: whether the model pools over the prompt: its only token stands for the result, and counts as none.
         scripted: tokens of a prescribed answer (structured output, tool calls) instead of generated text.
         call: number of its call, counted only where faults are injected.
         arrival: time of its arrival; all times here are in the clock's seconds.
@@ -59,6 +60,7 @@ class Request:
     cache_salt: str = ""
     thought: Sequence[int] = ()
     scripted: Sequence[int] | None = None
+    pools: bool = False
     call: int = 0
     arrival: float = 0.0
     scheduled: float | None = None
@@ -94,7 +96,7 @@ class Request:
         while len(self.answer) - start < count and self.finished is None:
             token = self._next()
             self.answer.append(token)
-            if token in ENDS:
+            if self.pools or token in ENDS:
                 self.finished = "stop"
             elif len(self.answer) >= self.max_tokens:
                 self.finished = "length"

@@ -1,0 +1,359 @@
+"""Endpoints of a model that pools: embeddings, classes, scores and ranks, of pseudo-random numbers.
+
+Which of them there are follows from the model's class (`bezel_catalog.architectures.pooling`); those that generate are
+not there at all, as with the real server. A call's prompts run in the engine as those of other models do, and count no
+token of an answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import secrets
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from bezel_catalog.architectures.pooling import CLASSIFY, EMBEDDINGS, POOLING
+from bezel_simulated_vllm.api import rendering, streams
+from bezel_simulated_vllm.api.bodies import CompletionBody
+from bezel_simulated_vllm.api.errors import ApiError, invalid
+from bezel_simulated_vllm.api.generation import Call, start_call
+from bezel_simulated_vllm.api.routes.pooling_bodies import (
+    EmbedBody,
+    EmbeddingBody,
+    InputBody,
+    PooledBody,
+    PoolingBody,
+    RerankBody,
+    ScoreBody,
+    check_form,
+)
+from bezel_simulated_vllm.scheduling.fake_text import chance, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from starlette.types import Receive
+
+    from bezel_catalog.architectures.pooling import Pooling
+    from bezel_simulated_vllm.api.bodies import Body
+    from bezel_simulated_vllm.scheduling.engine import Engine
+
+    Answer = Callable[[Engine, Any, Receive], Awaitable[Response]]
+
+KEPT = frozenset({
+    *("/health", "/ping", "/version", "/load", "/metrics", "/v1/models", "/tokenize", "/detokenize", "/invocations"),
+    *("/kv_event_sources", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"),
+})  # fmt: skip
+"""Paths that such a server has beside those of its task."""
+_ONLY_PLUGIN = (
+    "The 'embed&token_classify' pooling task is only available through an IO processor plugin. Send a plugin request "
+    "with a 'data' field, or select a concrete task with --pooler-config.task."
+)
+_NO_PLUGIN = (
+    "No IOProcessor plugin installed. Please refer to the documentation and to the "
+    "'prithvi_geospatial_mae_io_processor' offline inference example for more details."
+)
+
+
+def pooling_routes(pooling: Pooling) -> dict[str, tuple[type[Body], Answer]]:
+    """Return the bodies and the answers of a model's endpoints by path."""
+    routes: dict[str, tuple[type[Body], Answer]] = {
+        POOLING: (PoolingBody, _pool),
+        EMBEDDINGS: (EmbeddingBody, _embed),
+        CLASSIFY: (InputBody, _classify),
+        "/v2/embed": (EmbedBody, _embed_texts),
+        **dict.fromkeys(("/score", "/v1/score"), (ScoreBody, _score)),
+        **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), (RerankBody, _rerank)),
+    }
+    return {path: routes[path] for path in pooling.endpoints}
+
+
+def described_paths(pooling: Pooling) -> dict[str, object]:
+    """Return the endpoints as the OpenAPI document names them; the forms of their bodies are not recorded."""
+    answer = {"description": "Successful Response"}
+    return {path: {"post": {"responses": {"200": answer}}} for path in pooling.endpoints}
+
+
+def invoked_path(pooling: Pooling, content: dict[str, Any]) -> str:
+    """Return the endpoint that /invocations takes for a body.
+
+    Raises:
+        ApiError: no endpoint of the model has such bodies.
+    """
+    fitting: list[str] = [
+        *(path for path in (EMBEDDINGS, CLASSIFY) if {"input", "messages"} & content.keys()),
+        *(("/rerank",) if {"query", "documents"} <= content.keys() else ()),
+        *(("/score",) if {"text_1", "queries", "data_1"} & content.keys() else ()),
+        *((POOLING,) if {"input", "messages", "data"} & content.keys() else ()),
+    ]
+    path: str | None = next((path for path in fitting if path in pooling.endpoints), None)
+    if path is None:
+        raise ApiError("Cannot find suitable handler for request.")
+    return path
+
+
+async def _pool(engine: Engine, body: PoolingBody, receive: Receive) -> Response:
+    check_form(body)
+    pooling = _pooling(engine)
+    if body.dimensions is not None:
+        raise invalid("dimensions is currently not supported", "dimensions")
+    task = body.task or pooling.task
+    if task == "plugin":
+        raise invalid(_NO_PLUGIN, "task")
+    if task != pooling.task:
+        if task in pooling.tasks:
+            raise invalid(f"Try switching the model's pooling_task via --pooler-config.task {task}.", "task")
+        raise invalid(f"Unsupported task: {task!r} Supported tasks: {list(pooling.tasks)}", "task")
+    if task == "embed&token_classify":
+        raise ApiError(_ONLY_PLUGIN)
+    call = _start(engine, body, _prompts(engine, body))
+    return await _vectors(call, body, receive, "pooling", "data")
+
+
+async def _embed(engine: Engine, body: EmbeddingBody, receive: Receive) -> Response:
+    check_form(body)
+    if body.dimensions is not None:
+        name = engine.settings.served_names[0]
+        raise ApiError(
+            f"Model '{name}' does not support Matryoshka embeddings; dimensions must be unset "
+            f"(received dimensions={body.dimensions})."
+        )
+    call = _start(engine, body, _prompts(engine, body))
+    return await _vectors(call, body, receive, "embedding", "embedding", "embd")
+
+
+async def _classify(engine: Engine, body: InputBody, receive: Receive) -> Response:
+    check_form(body)
+    call = _start(engine, body, _prompts(engine, body))
+    names = engine.settings.model.config.get("id2label") or {}
+
+    def answer(_: object) -> dict[str, object]:
+        rows = []
+        for index, choice in enumerate(call.choices):
+            probabilities = _classes(choice.request.key, _pooling(engine).labels)
+            best = probabilities.index(max(probabilities))
+            label = names.get(str(best), f"LABEL_{best}")
+            count = len(probabilities)
+            rows.append({"index": index, "label": label, "probs": probabilities, "num_classes": count})
+        return _listed(call, "classify", rows)
+
+    return await streams.respond(call, receive, None, answer)
+
+
+async def _embed_texts(engine: Engine, body: EmbedBody, receive: Receive) -> Response:
+    if body.input_type is not None:
+        raise ApiError(
+            f"Unsupported input_type '{body.input_type}'. This model does not define any input_type task instructions."
+        )
+    call = _start(engine, body, _prompts(engine, InputBody(input=body.texts)))
+
+    def answer(_: object) -> dict[str, object]:
+        vectors = [_vector(choice.request.key, engine.settings.model.hidden_size) for choice in call.choices]
+        forms: dict[str, object] = {
+            "float": vectors,
+            "base64": [base64.b64encode(_packed(vector)).decode() for vector in vectors],
+        }
+        return {
+            "id": f"embd-{secrets.token_hex(8)}",
+            "embeddings": {name: forms[name] for name in body.embedding_types or ("float",)},
+            "texts": body.texts,
+            "meta": {
+                "api_version": {"version": "2"},
+                "billed_units": {"input_tokens": call.prompt_tokens, "image_tokens": None},
+            },
+        }
+
+    return await streams.respond(call, receive, None, answer)
+
+
+async def _score(engine: Engine, body: ScoreBody, receive: Receive) -> Response:
+    check_form(body)
+    call, scores = _scored(engine, body, body.pair())
+
+    def answer(_: object) -> dict[str, object]:
+        rows = [{"index": index, "object": "score", "score": score} for index, score in enumerate(scores)]
+        return _listed(call, "score", rows)
+
+    return await streams.respond(call, receive, None, answer)
+
+
+async def _rerank(engine: Engine, body: RerankBody, receive: Receive) -> Response:
+    if body.top_n < 0:
+        raise invalid("top_n must be at least 0", "top_n")
+    documents = body.pair()[1]
+    call, scores = _scored(engine, body, body.pair())
+
+    def answer(_: object) -> dict[str, object]:
+        order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n or None]
+        results = [
+            {"index": index, "document": _document(documents[index]), "relevance_score": scores[index]}
+            for index in order
+        ]
+        usage = {"prompt_tokens": call.prompt_tokens, "total_tokens": call.prompt_tokens}
+        return {"id": f"score-{secrets.token_hex(8)}", "model": call.model, "usage": usage, "results": results}
+
+    return await streams.respond(call, receive, None, answer)
+
+
+def _document(document: str | dict[str, Any]) -> dict[str, object]:
+    if isinstance(document, str):
+        return {"text": document, "multi_modal": None}
+    return {"text": None, "multi_modal": document.get("content")}
+
+
+def _scored(
+    engine: Engine, body: PooledBody, pair: tuple[Sequence[str | dict[str, Any]], Sequence[str | dict[str, Any]]]
+) -> tuple[Call, list[float]]:
+    """Start a call for pairs of texts: a cross-encoder reads each pair, the others read each text once.
+
+    Raises:
+        ApiError: there are no pairs, or their numbers do not fit.
+    """
+    first, second = pair
+    if not first or not second:
+        raise ApiError(
+            "At least one text element must be given" if not first else "At least one text_pair element must be given"
+        )
+    if len(first) not in (1, len(second)):
+        raise ApiError("Input lengths must be either 1:1, 1:N or N:N")
+    texts = [[_tokens(engine, body, _text(each)) for each in side] for side in (first, second)]
+    left = texts[0] * len(second) if len(first) == 1 else texts[0]
+    pairs = [[*a, *b] for a, b in zip(left, texts[1], strict=True)]
+    prompts = pairs if _pooling(engine).task == "classify" else [*texts[0], *texts[1]]
+    return _start(engine, body, prompts), [chance(key_of(tokens, 0, 0), 0) for tokens in pairs]
+
+
+def _text(part: str | dict[str, Any]) -> str:
+    if isinstance(part, str):
+        return part
+    content = part.get("content")
+    pieces = content if isinstance(content, list) else []
+    return " ".join(str(piece.get("text", "")) for piece in pieces if isinstance(piece, dict))
+
+
+def _pooling(engine: Engine) -> Pooling:
+    pooling = engine.settings.pooling
+    if pooling is None:
+        raise ApiError("The model does not support Pooling API", "NotImplementedError", status=501)
+    return pooling
+
+
+def _prompts(engine: Engine, body: InputBody) -> list[Sequence[int]]:
+    """Return the prompts of a body as token ids.
+
+    Raises:
+        ApiError: there are none, one is empty or too long.
+    """
+    if body.messages is not None:
+        text = rendering.messages_text(body.messages, engine.settings, generate=False)
+        return [_tokens(engine, body, text)]
+    given = body.input
+    if isinstance(given, str) or (given and isinstance(given[0], int)):
+        return [_tokens(engine, body, given)]  # type: ignore[arg-type]
+    if not given:
+        raise ApiError("You must pass at least one prompt")
+    return [_tokens(engine, body, prompt) for prompt in given]
+
+
+def _tokens(engine: Engine, body: PooledBody, prompt: str | Sequence[int]) -> Sequence[int]:
+    if not prompt:
+        raise ApiError("The decoder prompt cannot be empty")
+    longest = engine.settings.max_model_len
+    if body.truncate_prompt_tokens is not None and body.truncate_prompt_tokens > longest:
+        raise ApiError(
+            "truncate_prompt_tokens value is greater than max_model_len. Please request a smaller truncation size."
+        )
+    return rendering.tokens_of(prompt, longest, body.truncate_prompt_tokens, body.truncation_side)
+
+
+def _start(engine: Engine, body: PooledBody, prompts: Sequence[Sequence[int]]) -> Call:
+    return start_call(engine, CompletionBody(model=body.model, temperature=0), prompts, max_tokens=1, pools=True)
+
+
+def _listed(call: Call, prefix: str, rows: list[dict[str, Any]]) -> dict[str, object]:
+    return {
+        "id": f"{prefix}-{secrets.token_hex(8)}",
+        "object": "list",
+        "created": call.created,
+        "model": call.model,
+        "data": rows,
+        "usage": _usage(call),
+    }
+
+
+def _usage(call: Call) -> dict[str, object]:
+    tokens = call.prompt_tokens
+    details = {"prompt_tokens_details": None, "completion_tokens_details": None}
+    return {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0, **details}
+
+
+async def _vectors(
+    call: Call, body: InputBody, receive: Receive, kind: str, field: str, prefix: str = "pooling"
+) -> Response:
+    """Answer with what the pooler makes of each prompt, in the form that the body asks for."""
+
+    def data() -> list[list[Any]]:
+        return [_pooled(call.engine, choice.request.key, len(choice.request.prompt)) for choice in call.choices]
+
+    def answer(_: object) -> dict[str, object]:
+        coded = body.encoding_format == "base64"
+        shown = [base64.b64encode(_packed(each)).decode() if coded else each for each in data()]
+        rows = [{"index": index, "object": kind, field: each} for index, each in enumerate(shown)]
+        return _listed(call, prefix, rows)
+
+    if not body.encoding_format.startswith("bytes"):
+        return await streams.respond(call, receive, None, answer)
+    done = await streams.respond(call, receive, None, lambda _: None)
+    return done if not done.body else _octets(call, data(), prefix, is_plain=body.encoding_format == "bytes_only")
+
+
+def _octets(call: Call, data: list[list[Any]], prefix: str, *, is_plain: bool) -> Response:
+    """Return all numbers in one body, and their places in a header."""
+    parts = [_packed(each) for each in data]
+    items, begin = [], 0
+    for index, (part, each) in enumerate(zip(parts, data, strict=True)):
+        shape = [len(each), len(each[0])] if isinstance(each[0], list) else [len(each)]
+        place = {"start": begin, "end": begin + len(part), "shape": shape}
+        items.append({"index": index, "embed_dtype": "float32", "endianness": "native", **place})
+        begin += len(part)
+    head = {"id": f"{prefix}-{secrets.token_hex(8)}", "created": int(time.time()), "model": call.model, "data": items}
+    headers = None if is_plain else {"metadata": json.dumps({**head, "usage": _usage(call)})}
+    return Response(b"".join(parts), 200, headers, media_type="application/octet-stream")
+
+
+def _pooled(engine: Engine, key: int, tokens: int) -> list[Any]:
+    """Return what the pooler makes of a prompt: one vector, or one for each of its tokens."""
+    pooling, width = _pooling(engine), engine.settings.model.hidden_size
+    match pooling.task:
+        case "classify":
+            return _classes(key, pooling.labels)
+        case "token_classify":
+            return [_classes(key + index, pooling.labels) for index in range(tokens)]
+        case "token_embed":
+            return [_vector(key + index, width) for index in range(tokens)]
+    return _vector(key, width)
+
+
+def _vector(key: int, width: int) -> list[float]:
+    """Return a vector of length 1."""
+    numbers = [chance(key, index) - 0.5 for index in range(width)]
+    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
+    return [number / length for number in numbers]
+
+
+def _classes(key: int, labels: int) -> list[float]:
+    """Return the probabilities of the classes; of a single one its own, by a sigmoid."""
+    if labels == 1:
+        return [chance(key, 0)]
+    weights = [math.exp(2 * chance(key, index)) for index in range(labels)]
+    return [weight / sum(weights) for weight in weights]
+
+
+def _packed(numbers: list[Any]) -> bytes:
+    flat = [number for row in numbers for number in row] if numbers and isinstance(numbers[0], list) else numbers
+    return struct.pack(f"={len(flat)}f", *flat)

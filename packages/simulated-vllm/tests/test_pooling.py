@@ -1,0 +1,155 @@
+"""Servers of models that pool, beside what a real vLLM for CPUs answered for tiny models of the same configurations.
+
+`fixtures/vllm/pooling/0.32.0.json` has each call with its status and, of an answer, the form: names of keys, types,
+lengths of lists.
+"""
+
+import base64
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+FIXTURE = Path(__file__).with_name("fixtures") / "vllm" / "pooling" / "0.32.0.json"
+MODELS = json.loads(FIXTURE.read_text(encoding="utf-8"))["models"]
+# The recorded models have no template for messages; the simulated server's always have one.
+NO_TEMPLATE = "default chat template is no longer allowed"
+# Texts that differ: a literal is refused once for each form of a body, and names of Python's classes are left out.
+NOT_COMPARED = ("literal_error", "Cannot find suitable handler")
+# Lengths that depend on the tokenizer.
+PER_TOKEN = ("tokens",)
+ENCODER = {
+    "model_type": "bert",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 512,
+    "vocab_size": 2048,
+}
+DECODER = {
+    **ENCODER,
+    "model_type": "llama",
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "architectures": ["LlamaForCausalLM"],
+}
+
+
+@pytest.fixture(scope="module")
+def model_path(mount):
+    """Write a model's files and return its path in the container."""
+
+    def write(name, config, **files):
+        directory = mount / name
+        directory.mkdir(exist_ok=True)
+        (directory / "config.json").write_text(json.dumps(config))
+        (directory / "model.safetensors").write_bytes(b"\0" * 400_000)
+        for file, content in files.items():
+            (directory / f"{file}.json").write_text(json.dumps(content))
+        return f"/mnt/models/{name}"
+
+    return write
+
+
+def form_of(value):
+    """Names of keys, types and lengths, as the fixture has them."""
+    if isinstance(value, dict):
+        return {key: form_of(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return {"length": len(value), "each": form_of(value[0])} if value else []
+    return value if isinstance(value, bool) or value is None else type(value).__name__
+
+
+def without_lengths(form):
+    """A form without the number of tokens."""
+    if not isinstance(form, dict):
+        return form
+    return {key: without_lengths(each) for key, each in form.items() if key != "length"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_server_answers_as_the_recorded_one(name, model_path, serve):
+    row = MODELS[name]
+    path = model_path(f"pooled-{name}", row["config"])
+    differing = []
+    with serve(path, "--served-model-name=tiny") as client:
+        for where, body, status, content in row["calls"]:
+            if NO_TEMPLATE in json.dumps(content):
+                continue
+            response = client.post(where, json=body)
+            if response.status_code != status:
+                differing.append((where, body, status, response.text))
+            elif status == 200:
+                form = form_of(response.json())
+                same = without_lengths(form) == without_lengths(content) if name in PER_TOKEN else form == content
+                if not same:
+                    differing.append((where, body, content, form))
+            elif not any(text in json.dumps(content) for text in NOT_COMPARED) and not is_same_error(
+                response.json(), content
+            ):
+                differing.append((where, body, content, response.text))
+        served = set(client.get("/openapi.json").json()["paths"])
+    assert differing == []
+    assert served >= {path for path in row["paths"] if path != "/v1/systemone"}
+
+
+def is_same_error(answer, recorded):
+    """Whether errors are equal, the order of a set of tasks and the list of aliases aside."""
+    if "error" not in recorded:
+        return answer == recorded
+    texts = [
+        each["error"]["message"].split("Supported tasks")[0].split(" Valid aliases")[0] for each in (answer, recorded)
+    ]
+    return texts[0] == texts[1] and answer["error"]["code"] == recorded["error"]["code"]
+
+
+def test_encoder_keeps_no_cache(model_path, settings):
+    made = settings(model_path("encoder", {**ENCODER, "architectures": ["BertModel"]}))
+    assert (made.memory.blocks, made.memory.tokens, made.memory.layout.block_bytes) == (1, 0, 0)
+    assert not made.prefix_caching
+    assert made.max_batched_tokens >= made.max_model_len
+
+
+def test_decoder_that_pools_keeps_its_cache(model_path, settings):
+    made = settings(model_path("decoder", DECODER), "--runner=pooling")
+    assert made.pooling.convert == "embed"
+    assert made.memory.tokens > 0
+    assert made.prefix_caching
+
+
+def test_metrics_count_prompts_and_no_generated_token(model_path, serve):
+    with serve(
+        model_path("counted", {**ENCODER, "architectures": ["BertModel"]}), "--served-model-name=tiny"
+    ) as client:
+        tokens = client.post("/v1/embeddings", json={"input": ["a b", "c"]}).json()["usage"]["prompt_tokens"]
+        metrics = client.get("/metrics").text
+    assert f'vllm:prompt_tokens_total{{engine="0",model_name="tiny"}} {tokens:.1f}' in metrics
+    assert 'vllm:generation_tokens_total{engine="0",model_name="tiny"} 0.0' in metrics
+    assert 'finished_reason="stop",model_name="tiny"} 2.0' in metrics
+    assert 'vllm:request_params_max_tokens_count{engine="0",model_name="tiny"} 0.0' in metrics
+
+
+def test_modules_of_sentence_transformers_make_a_model_pool(model_path, serve):
+    modules = [{"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
+    with serve(model_path("sentences", DECODER, modules=modules)) as client:
+        assert client.post("/v1/embeddings", json={"input": "a"}).status_code == 200
+        assert client.post("/v1/completions", json={"prompt": "a"}).status_code == 404
+
+
+def test_model_without_pooling_serves_no_embeddings(model_path, serve):
+    with serve(model_path("generating", DECODER)) as client:
+        assert client.post("/v1/embeddings", json={"input": "a"}).status_code == 404
+        assert client.post("/v1/completions", json={"prompt": "a", "max_tokens": 1}).status_code == 200
+
+
+def test_octets_hold_the_numbers_of_the_json(model_path, serve):
+    with serve(model_path("octets", {**ENCODER, "architectures": ["BertModel"]})) as client:
+        plain = client.post("/v1/embeddings", json={"input": "a"}).json()["data"][0]["embedding"]
+        coded = client.post("/v1/embeddings", json={"input": "a", "encoding_format": "base64"}).json()
+        octets = client.post("/v1/embeddings", json={"input": "a", "encoding_format": "bytes"})
+    packed = base64.b64decode(coded["data"][0]["embedding"])
+    assert packed == octets.content == struct.pack(f"={len(plain)}f", *plain)
+    assert json.loads(octets.headers["metadata"])["data"][0]["shape"] == [len(plain)]
+    assert sum(number * number for number in plain) == pytest.approx(1)
