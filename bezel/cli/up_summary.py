@@ -181,6 +181,10 @@ def _measured_lines(figures: Mapping[str, object], kind: str) -> dict[str, str]:
 
 
 def _figures(figures: Mapping[str, object]) -> str:
+    if "output_tokens_per_second" not in figures and "requests_per_second" in figures:  # of a model that pools
+        rates = f"{figures['requests_per_second']} requests/s, {figures.get('input_tokens_per_second')} tokens/s read"
+        counted = f"{figures.get('completed')} of {figures.get('requests')} requests answered"
+        return f"{rates}, with {figures.get('concurrency')} users; {counted}{_failures(_at(figures, 'failed'))}"
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
     first, further = ("not measurable" if value is None else f"{value} ms" for value in (ttft, tpot))
     return (

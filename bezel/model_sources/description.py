@@ -31,6 +31,7 @@ class Description:
         tensors: dtype and shape of each tensor of the weights that vLLM loads, by name.
         read_bytes: bytes that were read for it.
         weight_file_bytes: bytes of the files of these weights.
+        pooling_module: whether modules.json of Sentence Transformers names a module that pools.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Description:
     tensors: Mapping[str, Tensor]
     read_bytes: int
     weight_file_bytes: int
+    pooling_module: bool = False
 
     def as_json(self) -> str:
         """Return it as a JSON text."""

@@ -18,6 +18,7 @@ from bezel.model_sources.tensor_headers import LENGTH_BYTES, HeaderError, header
 from bezel.weights.layout import INDEX, missing_parts
 from bezel_base.errors import Problem
 from bezel_base.json_documents import DEEPEST
+from bezel_catalog.architectures.pooling import POOLING_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,6 +35,7 @@ _MOST_DIGITS = 100  # transformers writes a length without a limit as 1000000000
 _GENERATION = "generation_config.json"
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
 _TOKENIZER_CONFIG = "tokenizer_config.json"
+_MODULES = "modules.json"
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "tiktoken.model")
 _AGAIN = "run the same command again; if it fails again, the place does not hold what it lists."
@@ -108,6 +110,7 @@ def read_description(place: Place) -> Description:
     is_hub = isinstance(place, HubPlace)
     tokenizer_config = reader.optional(_TOKENIZER_CONFIG)
     template = bool(tokenizer_config.get("chat_template")) or any(name in listing.files for name in _TEMPLATES)
+    pooling_module = _has_pooling_module(reader)
     if isinstance(place, HubPlace):
         source = f"hf:{place.repository.id}@{listing.version}"
     else:
@@ -127,7 +130,21 @@ def read_description(place: Place) -> Description:
         tensors=tensors,
         read_bytes=reader.bytes,
         weight_file_bytes=sum(listing.files[name] for name in weights),
+        pooling_module=pooling_module,
     )
+
+
+def _has_pooling_module(reader: _Reader) -> bool:
+    """Whether modules.json, a list, names a module by which vLLM pools; a broken one is left to the server."""
+    size = reader.files.get(_MODULES, 0)
+    if not 0 < size <= _LONGEST_FILE:
+        return False
+    try:
+        modules = json.loads(reader.part(_MODULES, 0, size))
+    except (ValueError, RecursionError):
+        return False
+    types = [module.get("type") for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
+    return any(each in POOLING_MODULES for each in types)
 
 
 def _weight_files(reader: _Reader) -> tuple[list[str], Collection[str]]:

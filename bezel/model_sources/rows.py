@@ -8,6 +8,8 @@ from bezel.model_sources.places import ModelRefusedError
 from bezel.model_sources.refusals import check_class
 from bezel_base.errors import Problem
 from bezel_catalog.architectures import ConfigError, read_architecture
+from bezel_catalog.architectures.pooling import read_pooling
+from bezel_catalog.architectures.registry import recorded_releases
 from bezel_catalog.architectures.weights import TensorError, weigh
 from bezel_catalog.models import catalogue_models
 from bezel_catalog.project_models.reading import FILE
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from bezel.model_sources.description import Description
+    from bezel_catalog.architectures.pooling import Pooling
 
 LONGEST_CONFIG = 512 * 1024
 _LABELS = ("id2label", "label2id")
@@ -61,6 +64,7 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
         revision=description.revision,
         tokenizer=bool(description.tokenizer.get("files")),
         chat_template=bool(description.tokenizer.get("chat_template")),
+        pooling_module=description.pooling_module,
         generation=json_text(description.generation) if description.generation else "",
         processor=json_text(description.processor) if description.processor else "",
     )
@@ -110,13 +114,26 @@ def notes_of(description: Description, row: ModelRow) -> list[str]:
         notes.append(f"{description.revision} is commit {description.commit} now, and the row stays at it")
     shape = read_architecture(config)
     notes += [f"its memory cannot be planned: {reason}" for reason in shape.unknown]
+    pooling = read_pooling(config, recorded_releases()[-1], has_modules=row.pooling_module)
+    if pooling is not None:
+        notes.append(_pooling_note(pooling))
     if not row.tokenizer:
         notes.append("it brings no tokenizer: the server does not start without `vllm: {tokenizer: ...}` of another")
-    elif not row.chat_template:
+    elif not row.chat_template and pooling is None:
         notes.append("it brings no chat template: /v1/chat/completions refuses without `vllm: {chat-template: ...}`")
     if "auto_map" in config:
         notes.append("it has code of its own (auto_map), which the server does not run: vLLM's own classes load it")
     return notes
+
+
+def _pooling_note(pooling: Pooling) -> str:
+    """What a model that pools is served by."""
+    task = f"vLLM pools with it (--runner pooling, task {pooling.task}), and generates nothing"
+    if pooling.checked_endpoint is None:
+        return (
+            f"{task}: only a plugin of the server can ask for it; `vllm: {{pooler-config: ...}}` chooses another task"
+        )
+    return f"{task}: it is served at {', '.join(pooling.endpoints)}"
 
 
 def _without_labels(config: Mapping[str, Any]) -> dict[str, Any]:

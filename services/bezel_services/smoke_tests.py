@@ -51,6 +51,7 @@ def check_and_measure(
         "served_model": plan.served_model,
         "public": plan.settings.access.public,
         "impersonate": smoke.impersonate,
+        "pooled_at": smoke.pooled_at,
     }
     health = HealthCheck(
         children.name_of("health"),

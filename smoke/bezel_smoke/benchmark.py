@@ -19,7 +19,7 @@ from bezel_smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
     from bezel_bench.cell.cell import MeasuredCell
-    from bezel_bench.load.plan import Load
+    from bezel_bench.load.plan import Endpoint, Load
     from bezel_bench.result.document import Cell
 
 # Text of each kind of failure, for the diagnosis.
@@ -36,6 +36,8 @@ _IDLE_SECONDS = 10.0
 # Time limit for the server's response after the load: it was idle or full a moment ago.
 _END_SECONDS = 30.0
 _RATES = {"requests_per_second": 3, "input_tokens_per_second": 1, "output_tokens_per_second": 1}
+# Endpoints of models that pool which the load client knows, by its names of them.
+_POOLED: "dict[str, Endpoint]" = {"/v1/embeddings": "embeddings", "/v1/rerank": "rerank"}
 _LATENCIES = ("ttft", "tpot", "e2e")
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
@@ -61,6 +63,8 @@ class ShortBenchmarkArgs:
         public: Whether anyone may call the service.
         deadline_seconds: Time limit for beginning a request, and for its response.
         impersonate: As of `HealthCheckArgs`.
+        pooled_at: As of `HealthCheckArgs`: embeddings and ranks are measured without responses of a length; the others
+            are not measured, which the figures say.
         simulated: Marks the figures as a simulated server's; `BEZEL_SIMULATED=1` in the environment does so too.
     """
 
@@ -79,6 +83,7 @@ class ShortBenchmarkArgs:
     simulated: pulumi.Input[bool] = False
     audience: pulumi.Input[str] | None = None
     template: pulumi.Input[str] | None = None
+    pooled_at: pulumi.Input[str] | None = None
 
 
 class ShortBenchmarkProvider(SmokeProvider):
@@ -91,14 +96,16 @@ class ShortBenchmarkProvider(SmokeProvider):
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See `SmokeProvider.run`: the output is `figures`."""
+        pooled_at = props.get("pooled_at")
+        if pooled_at is not None and pooled_at not in _POOLED:
+            return {"figures": _unmeasured(str(pooled_at), simulated=_is_simulated(props))}
         load = _load(props)
         measured, notes = _measure(props, load, progress)
         cell = measured.cell
         if sum(cell.failures.values()) == cell.requests:
             raise SmokeError(_all_failed(cell, load, props["service"]))
         _check_that_it_still_serves(props, progress)
-        simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
-        return {"figures": figures(measured, notes, simulated=simulated)}
+        return {"figures": figures(measured, notes, simulated=_is_simulated(props))}
 
 
 class ShortBenchmark(CheckResource, module="smoke", name="ShortBenchmark"):
@@ -116,6 +123,24 @@ class ShortBenchmark(CheckResource, module="smoke", name="ShortBenchmark"):
     def __init__(self, name: str, args: ShortBenchmarkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "figures": None}
         super().__init__(ShortBenchmarkProvider(), name, props, opts)
+
+
+def _is_simulated(props: dict[str, Any]) -> bool:
+    return bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
+
+
+def _unmeasured(pooled_at: str, *, simulated: bool) -> dict[str, Any]:
+    """The record of a benchmark that was not run: nothing in it is a figure."""
+    what = f"the load client has no requests for {pooled_at}" if pooled_at else "only a plugin of the server can ask it"
+    return {
+        "simulated": simulated,
+        "state": "not_measured",
+        "requests": 0,
+        "completed": 0,
+        "failed": {},
+        "checks": {},
+        "notes": [f"vLLM pools with this model, and {what}: nothing was measured"],
+    }
 
 
 def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> None:
@@ -142,7 +167,12 @@ def _load(props: dict[str, Any]) -> "Load":
     # Numbers come back from the engine as floats.
     requests, deadline = int(props["requests"]), float(props["deadline_seconds"])
     return Load(
-        target=Target(props["url"].rstrip("/"), props["served_model"], public=bool(props.get("public"))),
+        target=Target(
+            props["url"].rstrip("/"),
+            props["served_model"],
+            endpoint=_POOLED.get(props.get("pooled_at") or "", "chat"),
+            public=bool(props.get("public")),
+        ),
         pattern=Closed(min(int(props["concurrency"]), requests)),
         stop=Stop(requests=requests, seconds=deadline),
         prompts=PromptPlan(

@@ -14,6 +14,8 @@ from bezel.diagnosis.served import differences
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
 from bezel_smoke.outside import changes_of
 from bezel_smoke.poller import CheckFailedError, NotJudged, Poller
+from bezel_smoke.pooled_answer import CHECK as POOLED_CHECK
+from bezel_smoke.pooled_answer import check_pooled_answer
 from bezel_smoke.speculation import check_acceptance
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class Checks:
             **({} if self._props.get("resources") is None else {"drift": self._drift}),
             "health": self._health,
             "models": self._models,
-            "completion": lambda: self._poller.complete("completion", _PROMPT, _MAX_TOKENS),
+            **self._answer(),
             "refusal": self._refusal,
         }
         if self._props.get("speculative"):
@@ -92,6 +94,13 @@ class Checks:
             seconds = round(self._poller.elapsed_seconds() - began, 3)
             done[name] = {"ok": True, "judged": judged, "detail": detail, "seconds": seconds}
         return {"ok": True, "seconds": round(self._poller.elapsed_seconds(), 3), "checks": done}
+
+    def _answer(self) -> "dict[str, Callable[[], str | NotJudged]]":
+        """The check of one answer: of the endpoint that a model which pools serves, else of a completion."""
+        pooled_at = self._props.get("pooled_at")
+        if pooled_at is None:
+            return {"completion": lambda: self._poller.complete("completion", _PROMPT, _MAX_TOKENS)}
+        return {POOLED_CHECK: lambda: check_pooled_answer(self._poller, str(pooled_at))}
 
     def _conditions(self) -> str:
         def attempt() -> ServiceState | str:

@@ -51,6 +51,8 @@ class HealthCheckArgs:
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
         random_weights: Whether the model is a test model with random weights: the share is reported and not judged.
             `BEZEL_RANDOM_WEIGHTS` in the environment says so too.
+        pooled_at: The endpoint of a model that pools, e.g. /v1/embeddings, whose answer is checked in place of a
+            completion; "" where only a plugin of the server can ask it. None for a model that generates.
         deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
         start: What a start of this revision takes by the plan: `seconds` and `usd`, each as [low, high], None where
@@ -75,6 +77,7 @@ class HealthCheckArgs:
     resources: "pulumi.Input[Sequence[Sequence[Any]]] | None" = None
     leases: "Sequence[Mapping[str, Any]] | None" = None
     start: "Mapping[str, Any] | None" = None
+    pooled_at: pulumi.Input[str] | None = None
 
 
 class HealthCheckProvider(SmokeProvider):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
-from tests.support.model_sources.tiny import llama
+from tests.support.model_sources.tiny import bert, llama
 
 STACK = """config:
   bezel:model: tiny-llama
@@ -56,5 +56,24 @@ def test_adapters_of_a_stack_are_served_by_their_names(rehearsal: Rehearsal) -> 
     assert shown.code == 0, shown.text
     assert "sql" in shown.text
     assert "law" in shown.text
+    gone = rehearsal.local("down", "ours")
+    assert gone.code == 0, gone.text
+
+
+@pytest.mark.wide
+def test_model_that_pools_is_checked_by_its_own_endpoint(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    files = tmp_path / "tiny-llama"
+    files.mkdir()
+    for name, content in bert().items():
+        (files / name).write_bytes(content)
+    (rehearsal.folder / "Pulumi.ours.yaml").write_text(STACK)
+    added = rehearsal.bezel("catalog", "add-model", str(files), "--yes")
+    assert added.code == 0, added.text
+    assert "it is served at /pooling, /rerank, /score, /v1/embeddings" in added.text
+
+    deployed = rehearsal.local("up", "ours", "--", *BOTH_PACKS)
+    assert deployed.code == 0, deployed.text
+    assert "conditions, drift, health, models, plan, pooling, refusal: all passed" in deployed.text
+    assert "requests/s" in deployed.text
     gone = rehearsal.local("down", "ours")
     assert gone.code == 0, gone.text

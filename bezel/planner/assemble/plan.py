@@ -115,6 +115,8 @@ class _StackPlan:
     @property
     def _request_warnings(self) -> tuple[str, ...]:
         """What is to be known of requests that wait, and of responses that are cut."""
+        if self.smoke.pooled_at is not None:
+            return ()
         return tuple(
             timeout_warnings(self.settings.scaling.request_timeout_seconds, self.estimate, self.fit.max_model_len)
         )

@@ -49,6 +49,7 @@ from bezel.planner.vllm.model.model_relations import check_model_relations
 from bezel.planner.vllm.model.model_support import check_support
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item
 from bezel.planner.vllm.model.named_adapters import AdapterPlace, adapter_options, check_adapters
+from bezel.planner.vllm.model.pooling import planned_pooling
 from bezel.planner.vllm.option_checks import check_fields, check_left_out, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
@@ -162,7 +163,8 @@ class Validation:
         self.problems += check_options(self.arguments, options)
         self.problems += check_left_out(self.chosen, defaults, options)
         self.problems += check_risks(settings, self.arguments, options)
-        self.problems += check_serving(self.values, settings, leased=leased)
+        pools = self._pooled_at() is not None
+        self.problems += check_serving(self.values, settings, leased=leased, pools=pools)
         self.problems += check_process(self.arguments, settings.variables, leased=leased)
 
     @property
@@ -256,9 +258,17 @@ class Validation:
             prompt_tokens=chosen.prompt_tokens,
             output_tokens=chosen.output_tokens,
             impersonate=chosen.impersonate,
+            pooled_at=self._pooled_at(),
         )
         self.problems += check_smoke(smoke, engine, max_concurrency=concurrency, raised_by=raised_by)
         return smoke
+
+    def _pooled_at(self) -> str | None:
+        """The endpoint that shows that a model which pools works."""
+        if self.model is None or self.options is None:
+            return None
+        pooling = planned_pooling(self.model, self.values, self.options.version)
+        return None if pooling is None else pooling.checked_endpoint or ""
 
     def refusal(self) -> PlanError:
         """The first problem of each value: later problems of the same value follow from it."""

@@ -144,7 +144,11 @@ class ServicePlan(ServerPlan):
 
 @dataclass(frozen=True, slots=True)
 class SmokePlan:
-    """Smoke check and short benchmark after a deploy; lengths in tokens, durations in seconds."""
+    """Smoke check and short benchmark after a deploy; lengths in tokens, durations in seconds.
+
+    `pooled_at` is the endpoint that both ask of a model that pools, "" where only a plugin could ask for it; None for a
+    model that generates.
+    """
 
     deadline_seconds: int
     speculative: bool
@@ -155,3 +159,4 @@ class SmokePlan:
     prompt_tokens: int
     output_tokens: int
     impersonate: str | None
+    pooled_at: str | None = None

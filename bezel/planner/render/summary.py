@@ -24,6 +24,7 @@ from bezel.planner.render.text_table import (
     gpu_memory_rows,
     image_origin,
     line_row,
+    pooled_rows,
     span,
     speed_rows,
     token_rows,
@@ -53,7 +54,7 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
                 ("Lease", _lease(plan)),
                 arguments,
                 ("Memory", _leased_memory(plan)),
-                ("Estimated speed of one machine", [*_lease_start(plan), *speed_rows(plan.estimate, plan.gain)]),
+                ("Estimated speed of one machine", [*_lease_start(plan), *_speed(plan)]),
                 ("Cost", [*_lease_cost(plan), *_lease_limits(plan)]),
                 *_warnings(plan),
             ]
@@ -63,11 +64,16 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
             ("Stack", [*_common(plan), *_service(plan), *_variables(plan)]),
             arguments,
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
-            ("Estimated speed of one instance", [*_service_start(plan), *speed_rows(plan.estimate, plan.gain)]),
+            ("Estimated speed of one instance", [*_service_start(plan), *_speed(plan)]),
             ("Cost", _service_cost(plan)),
             *_warnings(plan),
         ]
     )
+
+
+def _speed(plan: Plan | LeasePlan) -> Iterable[Row]:
+    pooled_at = plan.smoke.pooled_at
+    return speed_rows(plan.estimate, plan.gain) if pooled_at is None else pooled_rows(pooled_at)
 
 
 def _common(plan: Plan | LeasePlan) -> Iterable[Row]:
@@ -216,7 +222,8 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "billed from its beginning"
     yield from _transfer(plan)
-    yield from token_rows(plan.token_cost)
+    if plan.smoke.pooled_at is None:
+        yield from token_rows(plan.token_cost)
     idle = plan.settings.cost.max_idle_hourly_usd
     yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
     if idle is None and plan.environment == THROW_AWAY:

@@ -98,6 +98,12 @@ def speed_rows(speed: Estimate, gain: Gain | None) -> Iterable[Row]:
     yield "basis", None, str(speed.as_output()["basis"])
 
 
+def pooled_rows(pooled_at: str) -> Iterable[Row]:
+    """The speed of a model that pools: it has no output tokens, and no rule for its requests is known."""
+    where = f"requests are answered at {pooled_at}" if pooled_at else "only a plugin of the server answers requests"
+    yield "requests", "not judged", f"vLLM pools with this model; {where}"
+
+
 def line_row(line: CostLine) -> Row:
     """One billed part, with the date and the source of its price."""
     note = f"{line.price.as_of}, {line.price.source}" if isinstance(line.price, Price) else str(line.price)

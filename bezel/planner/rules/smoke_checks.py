@@ -26,14 +26,15 @@ def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, max_concurrency: int, r
         max_concurrency: concurrent requests that all instances accept.
         raised_by: the setting that raises that number.
     """
-    tokens = smoke.prompt_tokens + smoke.output_tokens
+    answered = smoke.output_tokens if smoke.pooled_at is None else 0
+    tokens = smoke.prompt_tokens + answered
     if tokens > engine.max_model_len:
         yield Problem(
             setting("smoke.prompt_tokens"),
             smoke.prompt_tokens,
-            f"with {smoke.output_tokens} output tokens a request has {tokens}, above "
+            f"with {answered} output tokens a request has {tokens}, above "
             f"max-model-len={engine.max_model_len}: every request would be refused or cut.",
-            f"set it to {max(1, engine.max_model_len - smoke.output_tokens)} or less.",
+            f"set it to {max(1, engine.max_model_len - answered)} or less.",
         )
     if smoke.concurrency > max_concurrency:
         yield Problem(

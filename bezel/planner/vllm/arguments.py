@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.deployment import PlannedOption
+from bezel.planner.vllm.model.pooling import pooling_defaults
 from bezel_catalog.option_values import as_structure
 from bezel_catalog.vllm.typed_values import SWITCHES, typed_value
 
@@ -87,6 +88,7 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
         "max-num-seqs": DEFAULT_SEQS,
         "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
         **loading,
+        **pooling_defaults(model, min(DEFAULT_MODEL_LEN, model.architecture.context), DEFAULT_BATCHED_TOKENS),
         **(_GEMMA4 if model.is_gemma4 else {}),
         # An unknown VLLM_* variable becomes an error instead of a warning that is easily missed.
         "fail-on-environ-validation": True,

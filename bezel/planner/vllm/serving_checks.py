@@ -27,20 +27,26 @@ _OTHERWISE = {
     ("tokens-only", True): "it reads and returns token ids",
     ("skip-tokenizer-init", True): "it reads and returns token ids",
 }
+_POOLING = (("runner", "pooling"), ("convert", "embed"), ("convert", "classify"))
 _DUMMY, _FORMAT = "dummy", "load-format"
 _FORMATS = tuple(dict.fromkeys(name for loading in LOADINGS.values() for name in loading.load_formats))
 
 
-def check_serving(values: Mapping[str, Any], settings: Settings, *, leased: bool = False) -> Iterator[Problem]:
+def check_serving(
+    values: Mapping[str, Any], settings: Settings, *, leased: bool = False, pools: bool = False
+) -> Iterator[Problem]:
     """Refuse servers that are healthy and serve no chat, or noise, and file formats that the checkpoints lack.
 
     Args:
         values: of the options, by option name.
         settings: of the stack.
         leased: whether the weights are files of a leased machine.
+        pools: whether the model is one of the project that vLLM pools with, so that its endpoint is known and checked.
     """
     healthy = "its health check still passes."
     for (name, value), instead in _OTHERWISE.items():
+        if pools and (name, value) in _POOLING:
+            continue
         if values.get(name) == value and isinstance(values[name], type(value)):
             consequence = f"{instead} and serves neither chats nor completions; {healthy}"
             yield of_option(name, value, consequence, "remove it.")

@@ -29,6 +29,7 @@ class ModelFiles:
         processor: of the processor's configuration; `{}` without one.
         tokenizer: whether it brings one.
         chat_template: whether it brings one.
+        pooling_module: whether modules.json of Sentence Transformers names a module that pools.
     """
 
     config: str
@@ -36,6 +37,7 @@ class ModelFiles:
     processor: str
     tokenizer: bool
     chat_template: bool
+    pooling_module: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,49 @@ def sharded_llama() -> dict[str, bytes]:
     return {**rest, **files, "model.safetensors.index.json": as_json(index)}
 
 
+BERT = {
+    "architectures": ["BertModel"],
+    "model_type": "bert",
+    "dtype": "bfloat16",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "vocab_size": 512,
+}
+
+
+def bert_tensors() -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Tensors of a tiny BERT, without biases and norms."""
+    hidden, inner = 64, 128
+    tensors: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (512, hidden),
+        "embeddings.position_embeddings.weight": (512, hidden),
+        "embeddings.token_type_embeddings.weight": (2, hidden),
+    }
+    for layer in range(2):
+        place = f"encoder.layer.{layer}"
+        tensors |= {f"{place}.attention.self.{name}.weight": (hidden, hidden) for name in ("query", "key", "value")}
+        tensors |= {
+            f"{place}.attention.output.dense.weight": (hidden, hidden),
+            f"{place}.intermediate.dense.weight": (inner, hidden),
+            f"{place}.output.dense.weight": (hidden, inner),
+        }
+    return {name: ("BF16", shape) for name, shape in tensors.items()}
+
+
+def bert(**changes: object) -> dict[str, bytes]:
+    """Files of a tiny BERT; `changes` are of its configuration."""
+    return {
+        "config.json": as_json({**BERT, **changes}),
+        "tokenizer.json": as_json(TOKENIZER),
+        "tokenizer_config.json": as_json({"model_max_length": 512}),
+        "model.safetensors": safetensors(bert_tensors()),
+    }
+
+
 def as_json(content: object) -> bytes:
     """A JSON file."""
     return json.dumps(content).encode()

@@ -48,6 +48,7 @@ class Project:
     granted: bool = True
     health: list[int] = field(default_factory=lambda: [200])
     completion: dict[str, Any] = field(default_factory=lambda: json.loads(recorded_body("completions.txt", FIXTURES)))
+    pooled: dict[str, dict[str, Any]] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=lambda: [""])
     stream: list[tuple[float, bytes]] = field(default_factory=lambda: recorded_stream("chat-stream-usage.txt"))
     chat_status: list[int] = field(default_factory=lambda: [200])
@@ -128,6 +129,8 @@ class Project:
                 if call.json["model"] != MODEL:
                     return Answer(404, json.loads(recorded_body("err-unknown-model-completions.txt", FIXTURES)))
                 return Answer(json=self.completion)
+            case ("POST", path) if path in self.pooled:
+                return Answer(json=self.pooled[path])
             case ("POST", "/invocations"):
                 return Answer(json={"choices": []})
             case ("GET", "/metrics"):

@@ -34,6 +34,7 @@ class ModelRow:
         parameters, active_parameters: numbers that the weights stand for, and those that one token passes through.
         tokenizer: whether it brings one.
         chat_template: whether it brings one.
+        pooling_module: whether its modules.json names a module that pools, so that vLLM serves it for embeddings.
         config, generation, processor: content of the files of these names, as JSON; "" without one.
     """
 
@@ -50,6 +51,7 @@ class ModelRow:
     revision: str = ""
     tokenizer: bool = True
     chat_template: bool = False
+    pooling_module: bool = False
     generation: str = ""
     processor: str = ""
 
@@ -102,6 +104,7 @@ def model_of(row: ModelRow, where: str) -> Model:
             processor=json.dumps(processor),
             tokenizer=row.tokenizer,
             chat_template=row.chat_template,
+            pooling_module=row.pooling_module,
         ),
     )
 

@@ -253,11 +253,14 @@ def _prompts(engine: Engine, body: InputBody) -> list[Sequence[int]]:
         text = rendering.messages_text(body.messages, engine.settings, generate=False)
         return [_tokens(engine, body, text)]
     given = body.input
-    if isinstance(given, str) or (given and isinstance(given[0], int)):
-        return [_tokens(engine, body, given)]  # type: ignore[arg-type]
+    if isinstance(given, str):
+        return [_tokens(engine, body, given)]
     if not given:
         raise ApiError("You must pass at least one prompt")
-    return [_tokens(engine, body, prompt) for prompt in given]
+    ids = [each for each in given if isinstance(each, int)]
+    if ids:
+        return [_tokens(engine, body, ids)]
+    return [_tokens(engine, body, prompt) for prompt in given if not isinstance(prompt, int)]
 
 
 def _tokens(engine: Engine, body: PooledBody, prompt: str | Sequence[int]) -> Sequence[int]:
