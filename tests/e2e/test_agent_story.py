@@ -78,7 +78,7 @@ def test_an_agent_finds_leases_deploys_asks_measures_scales_and_destroys(rehears
 
     async def story() -> None:
         with anyio.fail_after(SECONDS):
-            async with Client(stdio_client(command)) as client:
+            async with Client(stdio_client(command, sys.stderr)) as client:
                 agent = Agent(client)
                 await agent.learn()
                 await find(agent)

@@ -45,7 +45,12 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert made.code == 0, made.text
     assert "l4-qat is in service on localcloud, served by a simulated vLLM" in made.text
     shown = README.read_text().partition("<!-- output of make up")[2].partition("```text\n")[2].partition("```")[0]
-    assert shape(made.text[made.text.index("l4-qat is in service") :]) == shape(shown), "README shows another output"
+    summary = made.text[made.text.index("l4-qat is in service") :]
+    assert summary.count(f" --dir {quick.cloud}") == 3  # README's has localcloud's usual folder
+    for action in ("outputs", "down"):
+        summary = summary.replace(f".venv/bin/bezel local {action} l4-qat --dir {quick.cloud}", f"make {action}")
+    summary = summary.replace(f" --dir {quick.cloud}", "")
+    assert shape(summary) == shape(shown), "README shows another output"
     assert "1.0465 USD per hour" in made.text
     first = quick.outputs()
     assert first["simulated"] is True

@@ -32,7 +32,6 @@ BUILT = {
     ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel_localcloud.routing.raw_routes", "_expression"): "a path of a route",
     ("bezel_localcloud.routing.route_table", "_alternatives"): "paths of routes, one after the other",
-    ("bezel_simulated_vllm.api.validation.grammars", "_fault"): "a caller's, parsed for its faults and never matched",
     ("bezel_simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
 }
 # Patterns with more than a constant number of ways -> why that has a bound.

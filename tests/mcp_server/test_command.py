@@ -23,7 +23,7 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
     async def asking() -> None:
         server = StdioServerParameters(command=str(BEZEL), args=["mcp", "--folder", str(ROOT)], env=dict(os.environ))
         with anyio.fail_after(60):
-            async with Client(stdio_client(server)) as client:
+            async with Client(stdio_client(server, sys.stderr)) as client:  # its default was set when it was imported
                 assert "plan" in {tool.name for tool in (await client.list_tools()).tools}
                 result = await client.call_tool("plan", {"stack": "l4-qat"})
                 assert result.structured_content["values"]["cost"]["usd_per_hour"] > 0

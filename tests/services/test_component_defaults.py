@@ -86,7 +86,8 @@ def defaults_of(arguments: type[Any]) -> dict[str, Any]:
 def all_arguments(base: type[Any] = ComponentArgs) -> Iterator[type[Any]]:
     """The classes of all components' arguments, without those that are a base of others."""
     for each in base.__subclasses__():
-        yield from all_arguments(each) if each.__subclasses__() else (each,)
+        if each.__module__.startswith("bezel_components."):  # other packages have components of their own
+            yield from all_arguments(each) if each.__subclasses__() else (each,)
 
 
 def different(calls: Calls, judge: Callable[[Iterator[bool]], bool] = any) -> dict[str, set[str]]:

@@ -74,7 +74,7 @@ def test_output(worker_id, number):
     reports = re.split(r"_+ test_output\[\d+\] _+", output.partition("short test summary")[0])[1:]
     assert len(reports) == 60
     for report in reports:
-        (worker,) = set(re.findall(r"gw\d", report))
+        (worker,) = set(re.findall(r"AssertionError: (gw\d)", report))
         assert f"printed by {worker}\nwritten by {worker}\n" in report
     assert count_imports(tmp_path) == 1
 

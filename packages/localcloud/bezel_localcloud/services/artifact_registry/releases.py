@@ -12,7 +12,7 @@ from bezel_localcloud.services.artifact_registry.manifests import parse_manifest
 from bezel_localcloud.services.artifact_registry.names import GOOGLE, RegistryTarget, images_of
 
 # The tags of vLLM's images, also of candidates and with a suffix: v0.33.0, v0.34.0rc1, v0.33.0-cu130.
-_RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?)(?:[-_.].+)?")
+_RELEASE = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:rc|post)[0-9]+)?)(?:[-_.].+)?")
 
 
 def release_of(cloud: Context, image: str) -> str:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from bezel_simulated_vllm.grammars.verdicts import Work
 
-_SPACE = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_SPACE = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z_.\-][A-Za-z0-9_.\-]*")
 _INTEGER = re.compile(r"[0-9]+")
 _SIGNS = re.compile(r"\(=|::=|[(){}|,*+?=]")
-_NUMBER = r"[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]*)?"
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]*)(?:[eE][+-]?[0-9]*)?"
 _ONE_ATTRIBUTE = (
     r'(?:lazy|(?:max_tokens|max_chars)[ \t]*=[ \t]*[0-9]{1,10}|(?:capture|stop_capture)[ \t]*=[ \t]*"[^"\n\r\\\0]*"'
-    rf"|capture|temperature[ \t]*=[ \t]*[+-]?(?=[0-9.]){_NUMBER})"
+    rf"|capture|temperature[ \t]*=[ \t]*[+-]?{_NUMBER})"
 )
 _ATTRIBUTES = re.compile(rf"\[[ \t]*{_ONE_ATTRIBUTE}(?:[ \t]*,[ \t]*{_ONE_ATTRIBUTE})*[ \t]*\](?=[ \t]*::=)")
 _NAMED = re.compile(
@@ -75,12 +75,18 @@ def tokens(text: str, work: Work) -> list[Token]:
     return listed
 
 
+def _space_end(text: str, place: int) -> int:
+    """The place behind spaces, line ends and comments."""
+    while space := _SPACE.match(text, place):
+        place = space.end()
+    return place
+
+
 def _lex(text: str, work: Work) -> Iterator[Token]:
     place, line = 0, 1
     while True:
         work.spend()
-        space = _SPACE.match(text, place)
-        end = space.end() if space else place
+        end = _space_end(text, place)
         line += _lines(text[place:end])
         place = end
         if place == len(text):

@@ -32,6 +32,9 @@ _REFUSED = {
 }
 _TWO = "Two consecutive repetition modifiers are not allowed."
 _HEX = r"[0-9a-fA-F]"
+_CODES = tuple(
+    re.compile(form) for form in (rf"x({_HEX}+)", rf"u({_HEX}{{4}})", rf"U({_HEX}{{8}})", rf"u\{{({_HEX}{{1,6}})\}}")
+)
 _PLAIN = frozenset("\\'\"?abefnrtv0^$.*+()[]{}|/-")
 _CONTROLS = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "0": 0}
 
@@ -215,8 +218,8 @@ class _Converter:
         if left < {"u": 5, "x": 4, "c": 3}.get(letter, 2):
             raise self._fault("Escape sequence is not finished.")
         place = self._at + 1
-        for form in (rf"x({_HEX}+)", rf"u({_HEX}{{4}})", rf"U({_HEX}{{8}})", rf"u\{{({_HEX}{{1,6}})\}}"):
-            if code := re.compile(form).match(self._text, place):
+        for form in _CODES:
+            if code := form.match(self._text, place):
                 self._at = code.end()
                 return int(code[1], 16)
         if self._text[place : place + 2] == "u{":

@@ -15,7 +15,7 @@ from bezel_simulated_vllm.grammars.verdicts import RefusedError
 if TYPE_CHECKING:
     from bezel_simulated_vllm.grammars.verdicts import Work
 
-_SPACE = re.compile(r"(?:[ \t\f]|#[^\r\n]*|//[^\r\n]*)+")
+_SPACE = re.compile(r"[ \t\f]+|#[^\r\n]*|//[^\r\n]*")
 _FORMS = (
     ("newline", re.compile(r"\r\n|\r|\n")),
     ("sign", re.compile(r"::|\.\.|->")),
