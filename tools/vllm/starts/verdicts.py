@@ -56,6 +56,15 @@ _OF_NO_DEVICE = re.compile(
 )
 
 
+def _first_module(*names: str) -> Any:
+    """Import the module under the first of its names that this release has: 0.33.0 moved some of 0.32.0."""
+    *earlier, last = names
+    for name in earlier:
+        with contextlib.suppress(ModuleNotFoundError):
+            return module(name)
+    return module(last)
+
+
 class _Start:
     """One start, stage by stage."""
 
@@ -64,7 +73,7 @@ class _Start:
 
     def parser(self) -> None:
         """Parse and compare the arguments with each other, as `vllm serve` does first."""
-        arguments = module("entrypoints.launchers.cli_args")
+        arguments = _first_module("entrypoints.common.cli_args", "entrypoints.launchers.cli_args")
         parser = module("utils.argparse_utils").FlexibleArgumentParser(prog="vllm serve")
         self.args = arguments.make_arg_parser(parser).parse_args(self.words)
         self.args.model = self.args.model_tag

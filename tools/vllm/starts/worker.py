@@ -53,8 +53,8 @@ class Executor:
         used = module("v1.worker.worker_base").get_current_attn_backends(self.config)
         return [[layout.name for layout in module("v1.attention.backends.utils").get_supported_kv_cache_layouts(used)]]
 
-    def set_kv_cache_layout(self, name: str) -> None:
-        """Adopt a layout."""
+    def set_kv_cache_layout(self, name: str, *_: int) -> None:
+        """Adopt a layout; 0.33.0 passes the interleaving of context parallelism beside it."""
         module("v1.attention.backends.utils").record_kv_cache_layout(self.config.cache_config, name)
 
     def determine_available_memory(self) -> list[int]:
