@@ -29,6 +29,10 @@ DRAFTLESS = ("ngram", "ngram_gpu", "suffix")
 _OF_ASSISTANTS = (None, "draft_model", "custom_class")
 # Methods that vLLM cannot schedule asynchronously: it switches that off by itself, unless it is set explicitly.
 NOT_ASYNCHRONOUS = ("ngram", "suffix")
+# Releases that refuse these drafts beside asynchronous scheduling; later ones only with their first model runner, which
+# suffix needs (vllm 0.33.0, config/vllm.py).
+EXCLUDING_RELEASES = ("0.32.0",)
+_OF_FIRST_RUNNER = ("suffix",)
 # Two names of the same value; vLLM refuses both together.
 _TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
 # Fields of SpeculativeConfig that only the engine sets (vLLM 0.32.0); it refuses them from a user.
@@ -99,7 +103,8 @@ def check_speculation(
                 "add method, model and num_speculative_tokens, or remove it.",
             )
         return
-    if values.get("async-scheduling") is True and chosen.method in NOT_ASYNCHRONOUS:
+    excluded = NOT_ASYNCHRONOUS if options.version in EXCLUDING_RELEASES else _OF_FIRST_RUNNER
+    if values.get("async-scheduling") is True and chosen.method in excluded:
         yield of_option(
             "async-scheduling",
             True,

@@ -53,7 +53,12 @@ def has_change(name: str) -> bool:
 
 def is_since(release: str) -> bool:
     """Whether the answering release is this one or a later one; a build that is named otherwise is the latest."""
-    return _order(answering_release.get()) >= _order(release)
+    return is_at_least(answering_release.get(), release)
+
+
+def is_at_least(name: str, release: str) -> bool:
+    """Whether a release is the second one or a later one; a build that is named otherwise is the latest."""
+    return _order(name) >= _order(release)
 
 
 def _order(release: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
-from bezel.planner.vllm.speculation_checks import DRAFTLESS, Speculation
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, EXCLUDING_RELEASES, Speculation
 from bezel_catalog.option_values import human_int
 from bezel_catalog.vllm.typed_values import integer
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 _CONFIG = "speculative-config"
 
 
-def check_draft_options(values: Mapping[str, Any]) -> Iterator[Problem]:
+def check_draft_options(values: Mapping[str, Any], release: str) -> Iterator[Problem]:
     """Refuse drafting beside options that exclude it, and options that need it without it.
 
     Args:
         values: of the options, by option name.
+        release: of vLLM.
     """
     chosen = Speculation.of(values)
     metrics = "per-request-spec-decode-metrics"
@@ -40,6 +41,10 @@ def check_draft_options(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield _refusal("kv-sharing-fast-prefill", True, cause, "remove it, or the draft model.")
     yield from _watermark(values, config, chosen.method)
     yield from _keys(values, config, chosen.method)
+    pads = config.get("disable_padded_drafter_batch") is not True
+    if not pads and values.get("async-scheduling") is True and release in EXCLUDING_RELEASES:
+        cause = "async-scheduling needs padded batches of drafts"
+        yield _refusal(f"{_CONFIG}.disable_padded_drafter_batch", True, cause, "remove one of them.")
 
 
 def _refusal(option: str, value: object, cause: str, repair: str) -> Problem:
@@ -72,9 +77,6 @@ def _keys(values: Mapping[str, Any], config: Mapping[str, Any], method: str | No
     if config.get("tensor_parallel_size") is not None:
         cause = "its name is draft_tensor_parallel_size"
         yield _refusal(f"{_CONFIG}.tensor_parallel_size", config["tensor_parallel_size"], cause, "remove it.")
-    if config.get("disable_padded_drafter_batch") is True and values.get("async-scheduling") is True:
-        cause = "async-scheduling needs padded batches of drafts"
-        yield _refusal(f"{_CONFIG}.disable_padded_drafter_batch", True, cause, "remove one of them.")
     if config.get("enable_adaptive_verification") is True and values.get("enable-lora") is True:
         cause = "it cannot be combined with enable-lora"
         yield _refusal(f"{_CONFIG}.enable_adaptive_verification", True, cause, "remove one of them.")

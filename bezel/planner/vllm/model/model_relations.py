@@ -33,9 +33,9 @@ def check_model_relations(
         options: the recorded list of the pinned release.
         tpu: whether tpu-inference serves the model.
     """
-    yield from check_parsers(values, model)
+    yield from check_parsers(values, model, options.registered["reasoning-parser"])
     yield from check_processor(values, model, options.registered.get("attention-backend", ()), tpu=tpu)
     yield from check_loader(values)
     yield from check_lora(values, environment)
-    yield from check_draft_options(values)
+    yield from check_draft_options(values, options.version)
     yield from check_relations(values, model, environment, tpu=tpu)

@@ -13,7 +13,7 @@ from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel_catalog.vllm.parsers import ParserVerdict, parser_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bezel_base.errors import Problem
     from bezel_catalog import Model
@@ -44,15 +44,17 @@ _LACKING_MODES = {
 _MODES = ("auto", "hf")
 
 
-def check_parsers(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str]) -> Iterator[Problem]:
     """Refuse parsers, modes and templates of other families than Gemma 4; for another model, unknown names only.
 
     Args:
         values: of the options, by option name.
         model: the checkpoint.
+        parsers: the release's own reasoning parsers.
     """
+    known = tuple(sorted(parsers))
     if not model.is_gemma4:
-        yield from _unknown_reasoning(values)
+        yield from _unknown_reasoning(values, known)
         return
     reasoning, tool = reasoning_parser(values), tool_parser(values)
     # These two are combined by their names, even where tool calls are off.
@@ -70,7 +72,7 @@ def check_parsers(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
         if reasoning:
             yield from _parser(reasoning[0], "reasoning", reasoning[1], own_format=has_template)
         yield from _parser(_TOOL, "tool", tool, own_format=has_template)
-    yield from _unknown_reasoning(values)
+    yield from _unknown_reasoning(values, known)
     yield from _mode(values)
     yield from _template(values)
 
@@ -126,9 +128,8 @@ def _cause(verdict: ParserVerdict) -> str:
     return f"it is made for another family, whose tokens Gemma 4's tokenizer lacks ({verdict.exception})"
 
 
-def _unknown_reasoning(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _unknown_reasoning(values: Mapping[str, Any], parsers: tuple[str, ...]) -> Iterator[Problem]:
     """Unknown names in the two maps; that of `reasoning-config` counts only without the option."""
-    parsers = tuple(parser_verdicts().reasoning)
     for option in _MAPS:
         value = values.get(option)
         name = value.get(_KEY) if isinstance(value, dict) else None

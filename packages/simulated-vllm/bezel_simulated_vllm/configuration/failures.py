@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from bezel_simulated_vllm.release import DEFAULT_RELEASE, is_at_least
 
 VALIDATION_ERROR = "pydantic_core._pydantic_core.ValidationError"
 Stage = Literal["config", "engine", "application", "host-memory"]
@@ -34,11 +36,20 @@ class StartError(Exception):
         return 137 if self.stage == "host-memory" else 1
 
 
-def refusal(name: str, /, **values: object) -> StartError:
-    """Return vLLM's error of that name in `refusals.toml`, with the values in its text."""
-    row = {key: text.format(**values) for key, text in _refusals()[name].items()}
+def refusal(name: str, /, *, release: str = DEFAULT_RELEASE, **values: object) -> StartError:
+    """Return vLLM's error of that name in `refusals.toml`, with the values in its text.
+
+    Args:
+        name: of the row; what its `since` has for a release replaces keys of the row from that release on.
+        release: the one that starts.
+        values: of the placeholders in the row.
+    """
+    chosen = dict(_refusals()[name])
+    for first, changed in chosen.pop("since", {}).items():  # in the order of the releases
+        chosen |= changed if is_at_least(release, first) else {}
+    row = {key: text.format(**values) for key, text in chosen.items()}
     if "kind" in row:
-        return StartError(row["kind"], row["text"], row.get("stage", "config"))  # type: ignore[arg-type]
+        return StartError(row["kind"], row["text"], row.get("stage", "config"))
     kind = row.get("type", "value_error")
     raised = "Assertion failed" if kind == "assertion_error" else "Value error"
     reason = f"{row['field']}\n  {row['text']}" if "field" in row else f"  {raised}, {row['text']}"
@@ -48,5 +59,5 @@ def refusal(name: str, /, **values: object) -> StartError:
 
 
 @functools.cache
-def _refusals() -> dict[str, dict[str, str]]:
+def _refusals() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))

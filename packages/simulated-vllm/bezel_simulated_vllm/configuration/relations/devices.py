@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.configuration.failures import refusal
+from bezel_simulated_vllm.release import is_at_least
 
 if TYPE_CHECKING:
     import argparse
@@ -51,6 +52,7 @@ def check_relations(
     if options.model_impl == "transformers" and model.multimodal and not tpu:
         _check_transformers_media(options, model)
     _check_parallel(options, model, tpu=tpu)
+    _check_asynchronous(options, environment, tpu=tpu)
     _check_processes(options, model, environment)
     _check_compilation(options)
     _check_offloading(options)
@@ -146,9 +148,24 @@ def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool
         raise refusal("two-exchanges", kernel=options.moe_backend, exchange=options.all2all_backend)
     if options.ray_workers_use_nsight and options.distributed_executor_backend != "ray":
         raise refusal("nsight")
-    method = options.spec_method or (options.speculative_config or {}).get("method")
-    if options.async_scheduling and method in _NOT_ASYNCHRONOUS:
-        raise refusal("asynchronous-drafts")
+
+
+def _check_asynchronous(options: argparse.Namespace, environment: Mapping[str, str], *, tpu: bool) -> None:
+    """Check asynchronous scheduling beside drafts, which since 0.33.0 only the first model runner cannot combine."""
+    drafts = options.speculative_config or {}
+    method = options.spec_method or drafts.get("method")
+    if not options.async_scheduling or not (method or drafts):
+        return
+    if not is_at_least(options.release, "0.33.0"):
+        if method in _NOT_ASYNCHRONOUS:
+            raise refusal("asynchronous-drafts")
+        return
+    if not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "0" and method not in _OF_FIRST_RUNNER:
+        return
+    if method in _NOT_ASYNCHRONOUS:
+        raise refusal("asynchronous-runner", what=f"{method}-based speculative decoding")
+    if drafts.get("disable_padded_drafter_batch"):
+        raise refusal("asynchronous-runner", what="disable_padded_drafter_batch=True")
 
 
 def _check_processes(options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str]) -> None:

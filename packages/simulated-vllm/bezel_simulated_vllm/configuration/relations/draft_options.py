@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.configuration.failures import refusal
+from bezel_simulated_vllm.release import is_at_least
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,8 @@ def check_draft_options(options: argparse.Namespace) -> None:
     _check_keys(config, options)
     if options.kv_sharing_fast_prefill and config.get("method") not in _OF_TEXT:
         raise refusal("fast-prefill")
-    if options.async_scheduling and config.get("disable_padded_drafter_batch"):
+    padded = not config.get("disable_padded_drafter_batch")
+    if options.async_scheduling and not padded and not is_at_least(options.release, "0.33.0"):
         raise refusal("padded-batch")
     _check_watermark(options.watermark_config, config)
     if options.enable_lora and config.get("enable_adaptive_verification"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel_catalog import vllm_options
 from bezel_catalog.vllm.parsers import parser_verdicts
 from bezel_simulated_vllm.configuration.failures import StartError, refusal
 
@@ -25,9 +26,9 @@ def check_reasoning_config(options: argparse.Namespace) -> None:
         StartError: its class refuses the tokenizer.
     """
     name = options.reasoning_parser or _key(options.reasoning_config)
-    verdicts = parser_verdicts().reasoning
-    if name and name not in verdicts and not options.reasoning_parser_plugin:
-        raise refusal("reasoning-parser", name=name, known=", ".join(verdicts))
+    verdicts, parsers = parser_verdicts().reasoning, _reasoning_parsers(options)
+    if name and name not in parsers and not options.reasoning_parser_plugin:
+        raise refusal("reasoning-parser", name=name, known=", ".join(parsers))
     verdict = verdicts.get(name or "")
     if verdict is None or verdict.stage != "config" or options.tokenizer or name == "hf":
         return
@@ -42,7 +43,7 @@ def check_structured_outputs(options: argparse.Namespace) -> None:
     Raises:
         StartError: the server knows no such parser.
     """
-    name, parsers = _key(options.structured_outputs_config), parser_verdicts().reasoning
+    name, parsers = _key(options.structured_outputs_config), _reasoning_parsers(options)
     if name and name not in parsers and not options.reasoning_parser_plugin:
         raise refusal("structured-parser", name=name, known=",".join(parsers))
 
@@ -73,7 +74,7 @@ def check_application(options: argparse.Namespace) -> None:
     names = {name for name in (reasoning, named) if name}
     if "hf" in names:
         if len(names) > 1:
-            raise refusal("parser-hf")
+            raise refusal("parser-hf", release=options.release, reasoning=reasoning, tool=named)
         return
     for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(named or "")):
         if verdict is not None and verdict.exception == "ImportError":
@@ -86,6 +87,11 @@ def check_application(options: argparse.Namespace) -> None:
         flags = [f"--tool-call-parser {tool}"] if tool else []
         flags += [f"--reasoning-parser {reasoning}"] if reasoning else []
         raise refusal("parser-tokens", flags=" and ".join(flags), model=options.model, reason=verdict.error)
+
+
+def _reasoning_parsers(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the names of the release's own parsers, as the server lists them."""
+    return tuple(sorted(vllm_options(options.release).registered["reasoning-parser"]))
 
 
 def _key(value: object) -> str:
