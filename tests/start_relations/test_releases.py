@@ -57,8 +57,8 @@ def test_drafts_of_the_text_are_asynchronous_since_0_33(settings):
     ],
 )
 def test_first_runner_refuses_asynchronous_drafts_by_name(settings, arguments, variables, what):
-    said = start(settings, "0.33.0", "--async-scheduling", *arguments, **variables)
-    assert f"Async scheduling is not supported by the V1 model runner with {what}" in said
+    refusal = start(settings, "0.33.0", "--async-scheduling", *arguments, **variables)
+    assert f"Async scheduling is not supported by the V1 model runner with {what}" in refusal
 
 
 def test_unpadded_drafts_are_asynchronous_since_0_33(settings):
@@ -72,8 +72,8 @@ def test_unpadded_drafts_are_asynchronous_since_0_33(settings):
 def test_parser_inside_a_map_is_one_of_the_release(settings, name, refused):
     config = {"reasoning_parser": name}
     for release in RELEASES:
-        said = start(settings, release, f"--structured-outputs-config={json.dumps(config)}")
-        assert ("invalid reasoning parser" in said) == (release in refused)
+        refusal = start(settings, release, f"--structured-outputs-config={json.dumps(config)}")
+        assert ("invalid reasoning parser" in refusal) == (release in refused)
         objections = plan(release, **{"structured-outputs-config": config})
         assert ("vLLM does not know this parser" in objections) == (release in refused)
 

@@ -52,9 +52,9 @@ def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str
         model: the checkpoint.
         parsers: the release's own reasoning parsers.
     """
-    known = tuple(sorted(parsers))
+    names_of_release = tuple(sorted(parsers))
     if not model.is_gemma4:
-        yield from _unknown_reasoning(values, known)
+        yield from _unknown_reasoning(values, names_of_release)
         return
     reasoning, tool = reasoning_parser(values), tool_parser(values)
     # These two are combined by their names, even where tool calls are off.
@@ -72,7 +72,7 @@ def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str
         if reasoning:
             yield from _parser(reasoning[0], "reasoning", reasoning[1], own_format=has_template)
         yield from _parser(_TOOL, "tool", tool, own_format=has_template)
-    yield from _unknown_reasoning(values, known)
+    yield from _unknown_reasoning(values, names_of_release)
     yield from _mode(values)
     yield from _template(values)
 

@@ -98,8 +98,8 @@ def _make_question(name: str, spec: Mapping[str, Any]) -> Question:
         raise api_error("question-names", name=name)
     if len(options) > len(kind.labels):
         raise api_error("question-options", name=name, most=len(kind.labels))
-    given = spec.get("instructions", "")
-    instructions = "" if given is None else str(given)
+    text = spec.get("instructions", "")
+    instructions = "" if text is None else str(text)
     return Question(name, spec["type"], instructions, tuple(options), kind.labels[: len(options)])
 
 

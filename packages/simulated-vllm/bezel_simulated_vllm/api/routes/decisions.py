@@ -114,7 +114,7 @@ async def answer_decisions(engine: Engine, body: DecisionBody, receive: Receive)
     """
     if len(body.questions) > MOST_QUESTIONS:
         raise api_error("many-questions", most=MOST_QUESTIONS)
-    questions = [_lettered(number, question) for number, question in enumerate(body.questions)]
+    questions = [_letter_question(number, question) for number, question in enumerate(body.questions)]
     call = _start(engine, body, questions, _input_text(body.input))
 
     def answers(_: list[Piece]) -> dict[str, object]:
@@ -174,16 +174,16 @@ def _json_text(state: Any) -> str:
     return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False)
 
 
-def _input_text(given: str | list[dict[str, Any]]) -> str:
-    if isinstance(given, str):
-        return given
-    contents = [message["content"] for message in given]
+def _input_text(subject: str | list[dict[str, Any]]) -> str:
+    if isinstance(subject, str):
+        return subject
+    contents = [message["content"] for message in subject]
     return "\n\n".join(
         content if isinstance(content, str) else "\n".join(part["text"] for part in content) for content in contents
     )
 
 
-def _lettered(number: int, question: dict[str, Any]) -> Question:
+def _letter_question(number: int, question: dict[str, Any]) -> Question:
     """Return a question of /v1/decisions as the model reads it: its options have letters.
 
     Raises:

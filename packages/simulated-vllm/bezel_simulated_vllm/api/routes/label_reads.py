@@ -97,8 +97,8 @@ def start_reads(
     """
     if (template or {}).get("enable_thinking"):
         raise api_error("read-thinks")
-    given = (template or {}).get("chat_template")
-    if given is not None and "add_generation_prompt" not in str(given):
+    text = (template or {}).get("chat_template")
+    if text is not None and "add_generation_prompt" not in str(text):
         raise api_error("read-template")
     settings = engine.settings
     system = [{"role": "system", "content": instructions}] if instructions else []
