@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
-from tests.support.e2e import warm_python
+from tests.support.e2e import warm_bezel, warm_python
 from tests.support.e2e.rehearsal import ROOT, Run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.e2e.rehearsal import Rehearsal
 
 SECONDS = 300
-_RUN = """
-import sys
-from pathlib import Path
-from bezel.engine.local.engine import LocalEngine
-from bezel.engine.project.project import Project
-from bezel_localcloud import control
-from bezel_localcloud.core.paths import Endpoint
-folder, sys.executable = Path(sys.argv[1]), sys.argv[2]  # by which the engine starts what it starts
-engine = LocalEngine(Project(Path.cwd()), folder, control.environment(Endpoint.read(folder)))
-engine.prepare("dev")
-sys.exit(engine.run(sys.argv[3], "dev", sys.argv[4:]).end.code)
-"""
+RUN_ENGINE = Path(__file__).with_name("run_engine.py")
 
 
 @dataclass(frozen=True)
@@ -69,18 +56,10 @@ class Program:
 
     def engine(self, command: str, *options: str) -> Run:
         """Run the engine on the program's one stack."""
-        arguments = [
-            sys.executable,
-            "-c",
-            _RUN,
-            str(self.cloud),
-            str(self.python),
-            command,
-            "--non-interactive",
-            *options,
-        ]
+        arguments = [str(RUN_ENGINE), str(self.cloud), command, "--non-interactive", *options]
         variables = os.environ | {"BEZEL_SIMULATED": "1", warm_python.VARIABLE: warm_python.serving()}
-        answer = subprocess.run(
-            arguments, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        return Run(answer.returncode, answer.stdout + answer.stderr)
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as output_file:
+            code = warm_bezel.run(
+                arguments, self.folder, variables, Path(output_file.name), SECONDS, python=self.python
+            )
+            return Run(code, output_file.read())

@@ -23,18 +23,21 @@ def run(
     seconds: float,
     error_file: Path | None = None,
     prefix: str = "",
+    python: Path | None = None,
 ) -> int:
-    """Run `bezel ARGUMENTS` in a folder; its exit code.
+    """Run `bezel ARGUMENTS` in a folder, or a script of Python where the first one names it; its exit code.
 
     Both of its streams go into `output_file`, standard error into `error_file` where there is one. `prefix` is the
-    folder that it takes for its environment (`sys.prefix`), by default this process's.
+    folder that it takes for its environment (`sys.prefix`), by default this process's; `python` is its interpreter, by
+    default the launcher of the folder where what it starts is forked, else this process's.
 
     Raises:
         TimeoutError: It did not end in time, and was killed.
         ConnectionError: What forks is gone.
     """
     # With the interpreter of the folder's environment what the command starts is forked as well.
-    python = warm_python.interpreter(folder) if warm_python.VARIABLE in environment else Path(sys.executable)
+    default = warm_python.interpreter(folder) if warm_python.VARIABLE in environment else Path(sys.executable)
+    python = python or default
     order = write_order(Order(str(python), prefix, [*arguments], str(folder), dict(environment)))
     with (
         socket.socket(socket.AF_UNIX) as server,

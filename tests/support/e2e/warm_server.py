@@ -239,7 +239,7 @@ def _kill(pid: int) -> None:
 
 
 def _become(kind: str, order: Order) -> None:
-    """Go on as `python -u ARGUMENTS` would, or as `bezel ARGUMENTS` would."""
+    """Go on as `python -u ARGUMENTS` would; as `bezel ARGUMENTS` would, unless these begin with a script of Python."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the shell of the tests ignores interrupts
     os.chdir(order.folder)
     os.environ.clear()
@@ -249,7 +249,7 @@ def _become(kind: str, order: Order) -> None:
         io.TextIOWrapper(io.FileIO(number, "w", closefd=False), write_through=True) for number in (1, 2)
     )
     sys.executable, sys.prefix, arguments = order.executable, order.prefix or sys.prefix, order.arguments
-    if kind == "bezel":
+    if kind == "bezel" and not "".join(arguments[:1]).endswith(".py"):
         sys.path[0], sys.argv = str(Path(sys.executable).parent), ["bezel", *arguments]
         sys.exit(importlib.import_module("bezel.cli.main").main())
     if arguments[0] == "-m":
