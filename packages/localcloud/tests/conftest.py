@@ -2,9 +2,9 @@
 
 from hypothesis import HealthCheck, settings
 
-from localcloud_support.fixtures import cloud, endpoint, own_daemon
+from localcloud_support.fixtures import cloud, daemon_forks, endpoint, own_daemon, started_daemon
 
-__all__ = ["cloud", "endpoint", "own_daemon"]
+__all__ = ["cloud", "daemon_forks", "endpoint", "own_daemon", "started_daemon"]
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

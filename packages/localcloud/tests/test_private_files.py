@@ -29,20 +29,20 @@ def environment_of(pid):
     return Path(f"/proc/{pid}/environ").read_text()
 
 
-def test_the_daemon_keeps_nothing_secret_of_its_callers_environment(own_daemon, monkeypatch):
+def test_the_daemon_keeps_nothing_secret_of_its_callers_environment(started_daemon, monkeypatch):
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    endpoint = own_daemon()
+    endpoint = started_daemon()
     environment = environment_of(endpoint.pid)
     assert "planted" not in environment
     assert "LC_ALL=C.UTF-8" in environment
 
 
-def test_every_file_of_a_daemon_is_its_owners_alone(own_daemon):
+def test_every_file_of_a_daemon_is_its_owners_alone(started_daemon):
     mask = os.umask(0o022)
     try:
-        endpoint = own_daemon(makes_keys=True)
+        endpoint = started_daemon(makes_keys=True)
     finally:
         os.umask(mask)
     client = Client(endpoint)

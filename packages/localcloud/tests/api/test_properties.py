@@ -13,7 +13,7 @@ from bezel_localcloud import control
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message
 from bezel_localcloud.http.methods import served_methods
-from localcloud_support.client import PARENT, REGION, Client, start_daemon
+from localcloud_support.client import PARENT, REGION, Client
 from localcloud_support.discovery_check import method_of, problems
 from localcloud_support.discovery_values import ANY_JSON, spoiled_values, valid
 
@@ -85,9 +85,9 @@ def test_what_the_document_does_not_allow_is_refused_and_the_rest_taken(data):
 
 
 @pytest.fixture(scope="module")
-def guinea(tmp_path_factory):
+def guinea(tmp_path_factory, daemon_forks):
     directory = tmp_path_factory.mktemp("guinea")
-    client = Client(start_daemon(directory))
+    client = Client(daemon_forks.start(directory))
     client.prepare()
     client.post("/storage/v1/b", {"name": "shelf"}, project="bezel-local")
     client.http.post("/upload/storage/v1/b/shelf/o", params={"uploadType": "media", "name": "a"}, content=b"x")

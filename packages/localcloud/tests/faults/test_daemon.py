@@ -8,7 +8,7 @@ import pytest
 
 from bezel_localcloud import control
 from bezel_localcloud.access.credentials import keys
-from localcloud_support.client import SERVICES, Client, plain, start_daemon
+from localcloud_support.client import SERVICES, Client, plain
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -16,9 +16,9 @@ FAULTS = "/localcloud/faults"
 
 
 @pytest.fixture(scope="module")
-def endpoint_of_its_own(tmp_path_factory):
+def endpoint_of_its_own(tmp_path_factory, daemon_forks):
     directory = tmp_path_factory.mktemp("faults") / "cloud"
-    yield start_daemon(directory)
+    yield daemon_forks.start(directory)
     control.stop(directory)
 
 

@@ -4,13 +4,21 @@ import pytest
 
 from bezel_localcloud import control
 from localcloud_support.client import Client, start_daemon
+from localcloud_support.daemon_forks import DaemonForks
 
 
 @pytest.fixture(scope="session")
-def endpoint(tmp_path_factory):
+def daemon_forks():
+    """Starts daemons as forks."""
+    with DaemonForks() as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def endpoint(tmp_path_factory, daemon_forks):
     """One daemon with fake containers for all tests that leave its resources as they found them."""
     directory = tmp_path_factory.mktemp("cloud")
-    yield start_daemon(directory)
+    yield daemon_forks.start(directory)
     control.stop(directory)
 
 
@@ -23,8 +31,16 @@ def cloud(endpoint):
 
 
 @pytest.fixture
-def own_daemon(tmp_path):
-    """A function that starts daemons of this test's own directory; the last one is stopped afterwards."""
+def own_daemon(tmp_path, daemon_forks):
+    """A function that forks daemons of this test's own directory; the last one is stopped afterwards."""
+    directory = tmp_path / "cloud"
+    yield lambda **options: daemon_forks.start(directory, **options)
+    control.stop(directory)
+
+
+@pytest.fixture
+def started_daemon(tmp_path):
+    """As `own_daemon`, with daemons that are started as a user's are, by this process."""
     directory = tmp_path / "cloud"
     yield lambda **options: start_daemon(directory, **options)
     control.stop(directory)
