@@ -3,6 +3,7 @@
 Without arguments it is a process that has loaded localcloud and forks daemons (`daemon_forks`).
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -42,11 +43,12 @@ def run_daemon(directory: Path, speed: float, idle: float) -> None:
 
 
 def load() -> None:
-    """Load what a daemon needs."""
+    """Load what a daemon needs, but for what this installation lacks: a daemon does without."""
     services = importlib.import_module("bezel_localcloud.services")
     names = (module.name for module in pkgutil.walk_packages(services.__path__, f"{services.__name__}."))
     for name in (*LATE, *names):
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
 
