@@ -96,3 +96,25 @@ def test_defaults_are_those_of_the_model() -> None:
     assert "--dtype=float16" in arguments
     assert "--max-model-len=8192" in arguments
     assert not any("parser" in argument for argument in arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "refused"),
+    [
+        ("LlamaForCausalLM", "0.32.0", False),
+        ("LlamaForCausalLM", "0.33.0", False),
+        ("MambaForCausalLM", "0.32.0", True),
+        ("GPT2LMHeadModel", "0.33.0", True),
+    ],
+)
+def test_a_class_without_adapters_is_refused_with_them(name: str, release: str, refused: bool) -> None:
+    settings: dict[str, Any] = {"adapters": [{"name": "sql"}], "vllm_version": release}
+    config = {"architectures": [name]}
+    if not refused:
+        assert "--enable-lora" in plan(config, **settings).server.arguments
+        return
+    plan(config, vllm_version=release)
+    says = f"the class of {name} in vLLM {release} takes no adapters"
+    assert f"bezel:adapters = sql\n   {says}" in refusal(config, **settings)
+    by_options = {"enable-lora": True, "lora-modules": ["sql=/mnt/models/sql"]}
+    assert f"bezel:vllm.enable-lora = true\n   {says}" in refusal(config, vllm=by_options, vllm_version=release)

@@ -48,7 +48,7 @@ from bezel.planner.vllm.loading_checks import check_loading
 from bezel.planner.vllm.model.model_relations import check_model_relations
 from bezel.planner.vllm.model.model_support import check_support
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item
-from bezel.planner.vllm.model.named_adapters import AdapterPlace, adapter_options, check_adapters
+from bezel.planner.vllm.model.named_adapters import AdapterPlace, adapter_options, check_adapters, check_class
 from bezel.planner.vllm.model.pooling import planned_pooling
 from bezel.planner.vllm.option_checks import check_fields, check_left_out, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
@@ -214,6 +214,12 @@ class Validation:
         folder = (self.settings.weights.path or self.model.folder or "").strip("/")
         self.problems += check_adapters(
             self.settings.adapters, self.adapter_place, self.chosen, served=served, model_folder=folder
+        )
+        self.problems += check_class(
+            self.settings.adapters,
+            self.model,
+            self.options.version,
+            enabled=self.values.get("enable-lora") is True,
         )
         modules = self.arguments.get(MODULES)
         self.problems += check_modules(

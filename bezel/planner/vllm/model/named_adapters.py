@@ -16,6 +16,7 @@ from bezel.planner.base.problems import EXITS, of_option, setting
 from bezel.planner.vllm.adapter_modules import MODULES
 from bezel.planner.vllm.arguments import DEFAULT_SEQS, typed_values
 from bezel_base.errors import NOT_SET, Problem
+from bezel_catalog.architectures.registry import recorded_releases, takes_adapters
 from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from bezel.planner.base.settings import Adapter
     from bezel.planner.vllm.arguments import Argument
-    from bezel_catalog import VllmOptions
+    from bezel_catalog import Model, VllmOptions
 
 _FOLDER = "adapters"
 _HUB = "hf:"
@@ -129,6 +130,26 @@ def check_adapters(
         yield from _check_source(adapter, where)
         yield from _check_hub(adapter, where) if place.kind == "hub" else _check_folder(adapter, where, model_folder)
     yield from _check_options(adapters, chosen)
+
+
+def check_class(adapters: Sequence[Adapter], model: Model, release: str, *, enabled: bool) -> Iterator[Problem]:
+    """Refuse adapters for a model whose class in vLLM takes none.
+
+    Args:
+        adapters: of the stack file.
+        model: the checkpoint.
+        release: of vLLM, as its options are recorded.
+        enabled: whether the options enable adapters.
+    """
+    names = [str(name) for name in model.config.get("architectures") or ()]
+    if not enabled or not names or release not in recorded_releases() or takes_adapters(names[0], release):
+        return
+    consequence = f"the class of {names[0]} in vLLM {release} takes no adapters; {EXITS}"
+    if adapters:
+        listed = ", ".join(each.name for each in adapters)
+        yield Problem(setting("adapters"), listed, consequence, "remove them, or merge the adapter into the weights.")
+    else:
+        yield of_option("enable-lora", True, consequence, "remove it, or merge the adapter into the weights.")
 
 
 def _location(adapter: Adapter, place: AdapterPlace) -> str:

@@ -124,6 +124,25 @@ def refusal(name: str, release: str) -> str | None:
     return f"{name} is not in the registry of vLLM {release}, and transformers' own class cannot stand in for it"
 
 
+@functools.cache
+def _classes_without_adapters() -> dict[str, list[str]]:
+    content: dict[str, list[str]] = json.loads((_FOLDER / "adapters.json").read_text(encoding="utf-8"))
+    return content
+
+
+def takes_adapters(name: str, release: str) -> bool:
+    """Whether the class of an architecture takes LoRA adapters; True where no class of vLLM's own serves it.
+
+    Recorded by tools/vllm/recorders/adapters.py. vLLM's class for transformers' own models takes them.
+
+    Raises:
+        NotInCatalogueError: the registry of the release is not recorded.
+    """
+    recording = _recording(release)
+    base = _base(name, recording)
+    return not base or recording["architectures"][base]["class"] not in _classes_without_adapters().get(release, ())
+
+
 def least_capability(method: str, release: str) -> float | None:
     """Least compute capability of a GPU for a method of quantisation, e.g. 7.5; None where its class names none.
 
