@@ -38,6 +38,20 @@ class Weights(TypedDict, total=False):
     fuse."""
 
 
+class Adapter(TypedDict, total=False):
+    """A LoRA adapter that the server loads at its start, and answers for by its name."""
+
+    name: Required[str]
+    """Name that requests ask for; letters, digits, `.`, `_` and `-`."""
+    source: str | None
+    """Adapter on the Hugging Face hub, `OWNER/NAME[@REVISION]`: `bezel weights copy` copies it into the bucket; with
+    `weights.loading: hub` the server downloads it."""
+    path: str | None
+    """Folder inside the bucket; default `adapters/` and the adapter's name."""
+    rank: int
+    """Largest rank in its adapter_config.json (`r`, `rank_pattern`), for which memory is reserved."""
+
+
 class Resources(TypedDict, total=False):
     """CPU and memory of one instance, beside its accelerator."""
 
@@ -278,6 +292,8 @@ class ServiceSettings(TypedDict, total=False):
     """Location of the model's files."""
     vllm: Mapping[str, Any]
     """Options of `vllm serve` without leading dashes, each with its value; null removes a default."""
+    adapters: Sequence[Adapter]
+    """LoRA adapters beside the model (name, source, path, rank), see docs/adapters.md."""
     resources: Resources
     """CPU and memory of one instance."""
     scaling: Scaling
