@@ -2,8 +2,8 @@
 
     PYTHON tools/vllm/recorders/adapters.py FILE
 
-PYTHON is the interpreter of any vLLM; its source is read and no model is imported. A class whose bases the source does
-not name counts as one that takes adapters. FILE is the catalogue's
+PYTHON is the interpreter of any vLLM; its source is read and no model is imported. A class whose bases it does not name
+counts as one that takes adapters, as do those of `vllm/models`, which differ by platform. FILE is the catalogue's
 `vllm/architectures/adapters.json`, of which the entry of this release is replaced: the names of the classes, sorted.
 vLLM refuses adapters for them when its worker has loaded the model (`NAME does not support LoRA yet.`,
 v1/worker/lora_model_runner_mixin.py). Imports nothing of this project.
@@ -26,8 +26,12 @@ _PLAIN = frozenset({"ABC", "Module", "Protocol", "object"})
 def bases_by_class(models: Path) -> dict[str, list[str]]:
     """The names of the bases of every class that the modules of models define, by the class's name."""
     bases: dict[str, list[str]] = {}
-    for path in sorted(models.rglob("*.py")):
+    # Classes of config.py have names of models, and are none.
+    for path in sorted(path for path in models.rglob("*.py") if path.name != "config.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+                for target in node.targets:
+                    bases.setdefault(ast.unparse(target), []).append(node.value.id)
             if isinstance(node, ast.ClassDef):
                 names = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
                 bases.setdefault(node.name, []).extend(names)
@@ -63,8 +67,6 @@ def main() -> None:
         if isinstance(entry, ast.Tuple) and len(entry.elts) == 2 and isinstance(entry.elts[1], ast.Constant)
     }
     bases = bases_by_class(folder / "model_executor" / "models")
-    if (folder / "models").is_dir():
-        bases = {**bases_by_class(folder / "models"), **bases}
     path = Path(sys.argv[1])
     recorded = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     recorded[version("vllm").partition("+")[0]] = sorted(name for name in served if not takes_adapters(name, bases))
