@@ -98,7 +98,7 @@ class ShortBenchmarkProvider(SmokeProvider):
         """See `SmokeProvider.run`: the output is `figures`."""
         pooled_at = props.get("pooled_at")
         if pooled_at is not None and pooled_at not in _POOLED:
-            return {"figures": _unmeasured(str(pooled_at), simulated=_is_simulated(props))}
+            return {"figures": _record_without_figures(str(pooled_at), simulated=_is_simulated(props))}
         load = _load(props)
         measured, notes = _measure(props, load, progress)
         cell = measured.cell
@@ -129,7 +129,7 @@ def _is_simulated(props: dict[str, Any]) -> bool:
     return bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
 
 
-def _unmeasured(pooled_at: str, *, simulated: bool) -> dict[str, Any]:
+def _record_without_figures(pooled_at: str, *, simulated: bool) -> dict[str, Any]:
     """The record of a benchmark that was not run: nothing in it is a figure."""
     what = f"the load client has no requests for {pooled_at}" if pooled_at else "only a plugin of the server can ask it"
     return {

@@ -10,7 +10,7 @@ import pytest
 from bezel.operations.query.query import Answer, QueryArguments, query
 from bezel.operations.serving.server import ServerError
 from bezel_base.errors import UserError
-from tests.support.operations.deployed import Deployed
+from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.model_server import ModelServer, piece, usage
 from tests.support.rest.fake_google import Answer as Wire
 
@@ -55,6 +55,22 @@ def test_words_of_a_simulated_server_are_one_line_that_says_so(cloud: Deployed) 
     assert figures[0].endswith("(simulated server)")
     # The document has the words, and says what they are.
     assert (result.answer, result.simulated) == ("Red\nand blue.", True)
+
+
+@pytest.mark.parametrize(("pooled_at", "where"), [("/v1/embeddings", "at /v1/embeddings"), ("", "by a plugin")])
+def test_model_that_pools_is_not_asked(cloud: Deployed, pooled_at: str, where: str) -> None:
+    server = ModelServer(cloud)
+    health = {
+        "urn": "urn:pulumi:dev::bezel::pulumi-python:dynamic/smoke:HealthCheck::vllm-health",
+        "type": "pulumi-python:dynamic/smoke:HealthCheck",
+        "custom": True,
+        "id": "it",
+        "outputs": {"pooled_at": pooled_at},
+    }
+    cloud.keep("dev", state_of(service_resource(), health, url=cloud.server.url, model="bert"))
+    with pytest.raises(UserError, match=where):
+        query(cloud.context, QueryArguments(stack="dev", prompt="Name colours."))
+    assert server.calls == []
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel.diagnosis.passed import TOKENS
 from bezel.engine.state.folder import STACK, mask_secrets
 from bezel.leases.clock import unix
 
@@ -122,6 +123,12 @@ class Deployment:
     def is_simulated(self) -> bool:
         """Whether the last smoke check met a simulated server."""
         return self.server_outputs.get("simulated") is True
+
+    @property
+    def pooled_at(self) -> str | None:
+        """The endpoint of a model that vLLM pools with, "" for a plugin's; None for a model that generates."""
+        checks = (entry.get("outputs") or {} for type_ in TOKENS for entry in self._of(type_))
+        return next((str(check["pooled_at"]) for check in checks if check.get("pooled_at") is not None), None)
 
     @property
     def services(self) -> tuple[DeployedService, ...]:

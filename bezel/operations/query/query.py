@@ -24,6 +24,7 @@ from bezel.operations.serving.first_token import FirstToken, readings_around
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import shell_word
 
 _PATH = "/v1/chat/completions"
 _SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0
@@ -115,9 +116,11 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     """The answer to a prompt.
 
     Raises:
-        UserError: The image cannot be read, the backend has no such stack, or the server refused.
+        UserError: The image cannot be read, the backend has no such stack, its model generates nothing, or the server
+            refused.
     """
     deployment = context.deployment(arguments.stack)
+    _check_generates(arguments.stack, deployment.pooled_at)
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
     # A simulated model's words are random: a line says so in their place.
@@ -157,6 +160,15 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         shown=context.pieces is not None and not deployment.is_simulated,
         with_stats=arguments.stats,
     )
+
+
+def _check_generates(stack: str, pooled_at: str | None) -> None:
+    if pooled_at is None:
+        return
+    where = f"at {pooled_at}" if pooled_at else "by a plugin of the server"
+    consequence = f"vLLM pools with its model, which answers no prompt: requests are answered {where}."
+    repair = f"open `bezel proxy {shell_word(stack)}`, and send the requests to its address."
+    raise UserError(Problem("STACK", stack, consequence, repair))
 
 
 def _stats(stream: Stream, ended: float, first: FirstToken) -> Stats:

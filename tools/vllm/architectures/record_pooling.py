@@ -33,7 +33,7 @@ def main() -> int:
     names = [name for table in TABLES for name in getattr(registry, f"_{table}_MODELS")]
     rows: dict[str, dict[str, Any]] = {}
     for name in sorted({*names, *CONVERTED}):
-        config = types.SimpleNamespace(
+        model_config = types.SimpleNamespace(
             registry=registry.ModelRegistry,
             hf_config=types.SimpleNamespace(architectures=[name]),
             **dict.fromkeys(("runner", "runner_type", "convert", "model_impl"), "auto"),
@@ -41,10 +41,10 @@ def main() -> int:
         )
         row = {}
         for files, pooling in (("plain", {}), ("modules", {"pooling_type": "MEAN"})):
-            model.get_pooling_config = lambda *_, found=pooling: found
+            model.get_pooling_config = lambda *_, config=pooling: config
             try:
-                runner = model.ModelConfig._get_default_runner_type(config, [name])  # noqa: SLF001
-                row[files] = [runner, model.ModelConfig._get_default_convert_type(config, [name], runner)]  # noqa: SLF001
+                runner = model.ModelConfig._get_default_runner_type(model_config, [name])  # noqa: SLF001
+                row[files] = [runner, model.ModelConfig._get_default_convert_type(model_config, [name], runner)]  # noqa: SLF001
             except ValueError:
                 continue
         if len(row) == 2:  # both kinds of files

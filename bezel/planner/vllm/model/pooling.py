@@ -28,11 +28,11 @@ def planned_pooling(model: Model, values: Mapping[str, Any], release: str) -> Po
     from bezel_catalog.architectures.pooling import read_pooling
     from bezel_catalog.architectures.registry import recorded_releases
 
-    known = recorded_releases()
+    releases = recorded_releases()
     config = values.get("pooler-config")
     return read_pooling(
         model.config,
-        release if release in known else known[-1],
+        release if release in releases else releases[-1],
         has_modules=model.files.pooling_module,
         runner=str(values.get("runner") or "auto"),
         convert=str(values.get("convert") or "auto"),

@@ -21,8 +21,8 @@ SCORING = {"/score", "/v1/score", "/rerank", "/v1/rerank", "/v2/rerank"}
 
 def pooling_of(name, release="0.33.0", **others):
     """How a release pools with a model of that architecture."""
-    settings = {key: others.pop(key) for key in ("has_modules", "runner", "convert", "task") if key in others}
-    return read_pooling({"architectures": [name], **others}, release, **settings)
+    options = {key: others.pop(key) for key in ("has_modules", "runner", "convert", "task") if key in others}
+    return read_pooling({"architectures": [name], **others}, release, **options)
 
 
 def test_every_recorded_release_has_its_table():
@@ -46,11 +46,11 @@ def test_runner_and_conversion_are_those_of_vllm(release, files):
 def test_every_kind_of_pooling_has_an_endpoint(release):
     seen = set()
     for name in RECORDED[release]:
-        known = known_architecture(name, release)
+        architecture = known_architecture(name, release)
         pooling = pooling_of(name, release, has_modules=True)
         assert "/pooling" in pooling.endpoints
         assert pooling.checked_endpoint or pooling.task in ("embed&token_classify", "plugin"), name
-        seen |= KINDS & set(known.kinds)
+        seen |= KINDS & set(architecture.kinds)
     assert seen == KINDS
 
 
@@ -73,9 +73,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "task", "endpoints", "checked"), CASES)
-def test_endpoints_follow_the_task_of_the_pooler(name, given, task, endpoints, checked):
-    pooling = pooling_of(name, **given)
+@pytest.mark.parametrize(("name", "settings", "task", "endpoints", "checked"), CASES)
+def test_endpoints_follow_the_task_of_the_pooler(name, settings, task, endpoints, checked):
+    pooling = pooling_of(name, **settings)
     assert pooling.task == task
     assert set(pooling.endpoints) == endpoints | {"/pooling"}
     assert pooling.checked_endpoint == checked

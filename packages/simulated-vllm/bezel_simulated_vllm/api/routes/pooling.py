@@ -140,7 +140,7 @@ async def _classify(engine: Engine, body: InputBody, receive: Receive) -> Respon
             label = names.get(str(best), f"LABEL_{best}")
             count = len(probabilities)
             rows.append({"index": index, "label": label, "probs": probabilities, "num_classes": count})
-        return _listed(call, "classify", rows)
+        return _list_of(call, "classify", rows)
 
     return await streams.respond(call, receive, None, answer)
 
@@ -156,7 +156,7 @@ async def _embed_texts(engine: Engine, body: EmbedBody, receive: Receive) -> Res
         vectors = [_vector(choice.request.key, engine.settings.model.hidden_size) for choice in call.choices]
         forms: dict[str, object] = {
             "float": vectors,
-            "base64": [base64.b64encode(_packed(vector)).decode() for vector in vectors],
+            "base64": [base64.b64encode(_octets_of(vector)).decode() for vector in vectors],
         }
         return {
             "id": f"embd-{secrets.token_hex(8)}",
@@ -173,11 +173,11 @@ async def _embed_texts(engine: Engine, body: EmbedBody, receive: Receive) -> Res
 
 async def _score(engine: Engine, body: ScoreBody, receive: Receive) -> Response:
     check_form(body)
-    call, scores = _scored(engine, body, body.pair())
+    call, scores = _score_pairs(engine, body, body.pair())
 
     def answer(_: object) -> dict[str, object]:
         rows = [{"index": index, "object": "score", "score": score} for index, score in enumerate(scores)]
-        return _listed(call, "score", rows)
+        return _list_of(call, "score", rows)
 
     return await streams.respond(call, receive, None, answer)
 
@@ -186,7 +186,7 @@ async def _rerank(engine: Engine, body: RerankBody, receive: Receive) -> Respons
     if body.top_n < 0:
         raise invalid("top_n must be at least 0", "top_n")
     documents = body.pair()[1]
-    call, scores = _scored(engine, body, body.pair())
+    call, scores = _score_pairs(engine, body, body.pair())
 
     def answer(_: object) -> dict[str, object]:
         order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n or None]
@@ -206,7 +206,7 @@ def _document(document: str | dict[str, Any]) -> dict[str, object]:
     return {"text": None, "multi_modal": document.get("content")}
 
 
-def _scored(
+def _score_pairs(
     engine: Engine, body: PooledBody, pair: tuple[Sequence[str | dict[str, Any]], Sequence[str | dict[str, Any]]]
 ) -> tuple[Call, list[float]]:
     """Start a call for pairs of texts: a cross-encoder reads each pair, the others read each text once.
@@ -252,15 +252,15 @@ def _prompts(engine: Engine, body: InputBody) -> list[Sequence[int]]:
     if body.messages is not None:
         text = rendering.messages_text(body.messages, engine.settings, generate=False)
         return [_tokens(engine, body, text)]
-    given = body.input
-    if isinstance(given, str):
-        return [_tokens(engine, body, given)]
-    if not given:
+    prompts = body.input
+    if isinstance(prompts, str):
+        return [_tokens(engine, body, prompts)]
+    if not prompts:
         raise ApiError("You must pass at least one prompt")
-    ids = [each for each in given if isinstance(each, int)]
+    ids = [each for each in prompts if isinstance(each, int)]
     if ids:
         return [_tokens(engine, body, ids)]
-    return [_tokens(engine, body, prompt) for prompt in given if not isinstance(prompt, int)]
+    return [_tokens(engine, body, prompt) for prompt in prompts if not isinstance(prompt, int)]
 
 
 def _tokens(engine: Engine, body: PooledBody, prompt: str | Sequence[int]) -> Sequence[int]:
@@ -278,7 +278,7 @@ def _start(engine: Engine, body: PooledBody, prompts: Sequence[Sequence[int]]) -
     return start_call(engine, CompletionBody(model=body.model, temperature=0), prompts, max_tokens=1, pools=True)
 
 
-def _listed(call: Call, prefix: str, rows: list[dict[str, Any]]) -> dict[str, object]:
+def _list_of(call: Call, prefix: str, rows: list[dict[str, Any]]) -> dict[str, object]:
     return {
         "id": f"{prefix}-{secrets.token_hex(8)}",
         "object": "list",
@@ -301,13 +301,13 @@ async def _vectors(
     """Answer with what the pooler makes of each prompt, in the form that the body asks for."""
 
     def data() -> list[list[Any]]:
-        return [_pooled(call.engine, choice.request.key, len(choice.request.prompt)) for choice in call.choices]
+        return [_pooler_output(call.engine, choice.request.key, len(choice.request.prompt)) for choice in call.choices]
 
     def answer(_: object) -> dict[str, object]:
         coded = body.encoding_format == "base64"
-        shown = [base64.b64encode(_packed(each)).decode() if coded else each for each in data()]
+        shown = [base64.b64encode(_octets_of(each)).decode() if coded else each for each in data()]
         rows = [{"index": index, "object": kind, field: each} for index, each in enumerate(shown)]
-        return _listed(call, prefix, rows)
+        return _list_of(call, prefix, rows)
 
     if not body.encoding_format.startswith("bytes"):
         return await streams.respond(call, receive, None, answer)
@@ -317,7 +317,7 @@ async def _vectors(
 
 def _octets(call: Call, data: list[list[Any]], prefix: str, *, is_plain: bool) -> Response:
     """Return all numbers in one body, and their places in a header."""
-    parts = [_packed(each) for each in data]
+    parts = [_octets_of(each) for each in data]
     items, begin = [], 0
     for index, (part, each) in enumerate(zip(parts, data, strict=True)):
         shape = [len(each), len(each[0])] if isinstance(each[0], list) else [len(each)]
@@ -329,7 +329,7 @@ def _octets(call: Call, data: list[list[Any]], prefix: str, *, is_plain: bool) -
     return Response(b"".join(parts), 200, headers, media_type="application/octet-stream")
 
 
-def _pooled(engine: Engine, key: int, tokens: int) -> list[Any]:
+def _pooler_output(engine: Engine, key: int, tokens: int) -> list[Any]:
     """Return what the pooler makes of a prompt: one vector, or one for each of its tokens."""
     pooling, width = _pooling(engine), engine.settings.model.hidden_size
     match pooling.task:
@@ -357,6 +357,6 @@ def _classes(key: int, labels: int) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def _packed(numbers: list[Any]) -> bytes:
+def _octets_of(numbers: list[Any]) -> bytes:
     flat = [number for row in numbers for number in row] if numbers and isinstance(numbers[0], list) else numbers
     return struct.pack(f"={len(flat)}f", *flat)

@@ -108,10 +108,10 @@ def check_form(body: PooledBody) -> None:
     Raises:
         ApiError: it names the missing fields of each form.
     """
-    given = body.model_fields_set
-    missing = [field for form in body.forms for field in form if field not in given]
-    if body.forms and all(set(form) - given for form in body.forms):
-        content = dict.fromkeys(given)
+    names = body.model_fields_set
+    missing = [field for form in body.forms for field in form if field not in names]
+    if body.forms and all(set(form) - names for form in body.forms):
+        content = dict.fromkeys(names)
         raise shape_error([
             {"type": "missing", "loc": ("body", field), "msg": "Field required", "input": content} for field in missing
         ])  # fmt: skip
