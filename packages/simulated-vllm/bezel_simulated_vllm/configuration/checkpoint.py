@@ -157,9 +157,11 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     sliding, all_sliding = cached_kinds.count("sliding_attention"), kinds.count("sliding_attention")
     head_dim = number("head_dim", number("hidden_size") // heads)
     # A checkpoint may list the sizes of single layers instead.
-    by_layer = [(int(layer), row.get("head_dim")) for layer, row in (text.get("per_layer_config") or {}).items()]
-    full_head_dim = next((size for layer, size in by_layer if size and kinds[layer] == "full_attention"), head_dim)
+    by_layer = text.get("per_layer_config") or {}
+    full_rows = [row for layer, row in by_layer.items() if kinds[int(layer)] == "full_attention"]
+    full_head_dim = next((row["head_dim"] for row in full_rows if row.get("head_dim")), head_dim)
     kv_heads = number("num_key_value_heads", heads)
+    full_kv_heads = next((row["num_key_value_heads"] for row in full_rows if row.get("num_key_value_heads")), kv_heads)
     total, largest = _weights(directory)
     quantisation = config.get("quantization_config") or {}
     experts = number("num_experts")
@@ -175,7 +177,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         shared_sliding_layers=all_sliding - sliding,
         shared_full_layers=len(kinds) - all_sliding - len(cached_kinds) + sliding,
         sliding_kv_heads=kv_heads,
-        full_kv_heads=number("num_global_key_value_heads", kv_heads),
+        full_kv_heads=number("num_global_key_value_heads", full_kv_heads),
         sliding_head_dim=head_dim,
         full_head_dim=number("global_head_dim", full_head_dim),
         window=number("sliding_window", context),
