@@ -148,7 +148,7 @@ def analyze_state(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
 def export_state(rehearsal: Rehearsal) -> dict[str, Any]:
     """The state of the stack."""
     lines = rehearsal.local("env").text
-    command = f'{lines}\ncd "{rehearsal.cloud}/stacks" && pulumi stack export --stack l4-qat'
+    command = f'{lines}\ncd "{rehearsal.cloud}/stacks/bezel" && pulumi stack export --stack l4-qat'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     state: dict[str, Any] = json.loads(done.stdout)
     return state

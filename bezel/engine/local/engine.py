@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.local.place import FOREIGN, EnginePlace, Provider
-from bezel.engine.local.project_places import copies_folder, run_folder
+from bezel.engine.local.project_places import copies_folder, make_private, run_folder
 from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
@@ -79,7 +79,7 @@ class LocalEngine:
             stack_text = copy.read_text() if copy.exists() else "config: {}"
         self.place.prepare()
         copies = copy.parent
-        copies.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.folder, copies)
         write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
         state, name = self.state, self.project.name
         if not is_stack(state, name, stack):

@@ -35,6 +35,14 @@ def command_folder(cloud: Path, project: str) -> Path:
     return cloud / "bin" / _folder_name(project)
 
 
+def make_private(cloud: Path, folder: Path) -> None:
+    """Make a folder below localcloud's, and those between the two, for this user alone."""
+    cloud.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for each in reversed([folder, *folder.parents]):
+        if cloud in each.parents:
+            each.mkdir(exist_ok=True, mode=0o700)
+
+
 def _folder_name(project: str) -> str:
     """The name as that of a folder; a name that the engine refuses gets a common one, until it has."""
     return project if _NAME.fullmatch(project) else "-"

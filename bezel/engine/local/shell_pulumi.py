@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bezel.engine import LOCAL_PULUMI
-from bezel.engine.local.project_places import command_folder, copies_folder
+from bezel.engine.local.project_places import command_folder, copies_folder, make_private
 from bezel.engine.local.stack_copy import copy_of
 from bezel.engine.project.folder import PROJECT_FILE
 from bezel_base.atomic_write import write_whole
@@ -58,7 +58,7 @@ def install(project: Path, cloud: Path, name: str) -> dict[str, str]:
         name: The project's name.
     """
     script = command_folder(cloud.resolve(), name) / "pulumi"
-    script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(cloud.resolve(), script.parent)
     places = [str(project.resolve()), str(cloud.resolve()), name]
     command = [sys.executable, "-P", "-m", "bezel.engine.local.shell_pulumi", *places]
     write_whole(script, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', mode=0o700)
@@ -104,7 +104,7 @@ def renew(project: Path, cloud: Path, name: str) -> Path:
         name: The project's name.
     """
     view = copies_folder(cloud, name)
-    view.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(cloud, view)
     _link(project, cloud, view)
     seen = _recorded_digests(view)
     digests: dict[str, str] = {}

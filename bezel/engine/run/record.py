@@ -137,7 +137,7 @@ class LastRun:
             return ""
 
     def _put(self, name: str, text: str) -> None:
-        for folder in (self.folder.parent, self.folder):
+        for folder in (self.folder.parents[1], self.folder.parent, self.folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(self.folder / name, text, mode=0o600)
 
