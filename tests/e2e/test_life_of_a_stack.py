@@ -62,7 +62,10 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert open_to_others(quick.cloud) == []
     variables = quick.variables()
     command = [str(Path(sys.executable).parent / "pulumi"), "stack", "output", "--json", "--stack", "l4-qat"]
-    assert json.loads(subprocess.check_output(command, cwd=quick.cloud / "stacks" / "bezel", env=os.environ | variables)) == first
+    assert (
+        json.loads(subprocess.check_output(command, cwd=quick.cloud / "stacks" / "bezel", env=os.environ | variables))
+        == first
+    )
     check_the_benchmark(quick, tmp_path / "run.json", variables)
 
     unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
