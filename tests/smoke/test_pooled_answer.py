@@ -1,6 +1,6 @@
 """Checks of servers whose model pools: the endpoint of its task in place of a completion.
 
-The answers have the forms that a real vLLM 0.32.0 gave (packages/simulated-vllm/tests/fixtures/vllm/pooling).
+The answers have the forms that a real vLLM 0.32.0 gave (packages/simulated-vllm/tests/fixtures/pooling).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """Servers of models that pool, beside what a real vLLM for CPUs answered for tiny models of the same configurations.
 
-`fixtures/vllm/pooling/0.32.0.json` has each call with its status and, of an answer, the form: names of keys, types,
+`fixtures/pooling/0.32.0.json` has each call with its status and, of an answer, the form: names of keys, types,
 lengths of lists.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-FIXTURE = Path(__file__).with_name("fixtures") / "vllm" / "pooling" / "0.32.0.json"
+FIXTURE = Path(__file__).with_name("fixtures") / "pooling" / "0.32.0.json"
 MODELS = json.loads(FIXTURE.read_text(encoding="utf-8"))["models"]
 # The recorded models have no template for messages; the simulated server's always have one.
 NO_TEMPLATE = "default chat template is no longer allowed"
