@@ -37,7 +37,7 @@ def check_files(name: str, files: Mapping[str, int]) -> None:
         consequence = f"is a LoRA adapter and no model ({ADAPTER_CONFIG}): vLLM loads it beside one; {_NOTHING}"
         repair = (
             "name the model that it was made for (base_model_name_or_path in it); a stack serves the adapter by "
-            "`bezel:adapters: [{name: NAME, source: OWNER/NAME, rank: RANK}]`."
+            "`bezel:adapters: [{name: NAME, source: OWNER/NAME, rank: 16}]`."
         )
     elif "model_index.json" in files:
         consequence = f"is a pipeline of the diffusers library (model_index.json), no language model; {_NOTHING}"

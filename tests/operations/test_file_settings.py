@@ -30,6 +30,7 @@ VALUES = (
     ["a@b.co"], ["serviceAccount:a@b.iam.gserviceaccount.com"], [{"cron": "0 8 * * *", "min_instances": 1}],
     [{"zone": "us-east5-a", "patience": "10m"}], [{"start": "0 8 * * *", "end": "0 18 * * *"}], {"a": "b"}, {"n": 3},
     "internal", "all-traffic", "spot", "queued_resource", "tcp", "012345-6789AB-CDEF01", "EUR",
+    [{"name": "sql", "source": "acme/sql", "rank": 8}],
     [{"item": "vcpu", "region": "us-east4", "usd_per_unit": 0.1, "as_of": "2026-11", "source": "our invoice"}],
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ def check_model_relations(
         options: the recorded list of the pinned release.
         tpu: whether tpu-inference serves the model.
     """
-    yield from check_parsers(values, model, options.registered["reasoning-parser"])
+    yield from check_parsers(values, model, options.registered.get("reasoning-parser"))
     yield from check_processor(values, model, options.registered.get("attention-backend", ()), tpu=tpu)
     yield from check_loader(values)
     yield from check_lora(values, environment)

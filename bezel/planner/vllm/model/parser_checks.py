@@ -44,17 +44,17 @@ _LACKING_MODES = {
 _MODES = ("auto", "hf")
 
 
-def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str]) -> Iterator[Problem]:
+def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str] | None) -> Iterator[Problem]:
     """Refuse parsers, modes and templates of other families than Gemma 4; for another model, unknown names only.
 
     Args:
         values: of the options, by option name.
         model: the checkpoint.
-        parsers: the release's own reasoning parsers.
+        parsers: the release's own reasoning parsers; None where they were not recorded, so that names are not judged.
     """
-    names_of_release = tuple(sorted(parsers))
+    unknown = () if parsers is None else tuple(_unknown_reasoning(values, tuple(sorted(parsers))))
     if not model.is_gemma4:
-        yield from _unknown_reasoning(values, names_of_release)
+        yield from unknown
         return
     reasoning, tool = reasoning_parser(values), tool_parser(values)
     # These two are combined by their names, even where tool calls are off.
@@ -72,7 +72,7 @@ def check_parsers(values: Mapping[str, Any], model: Model, parsers: Iterable[str
         if reasoning:
             yield from _parser(reasoning[0], "reasoning", reasoning[1], own_format=has_template)
         yield from _parser(_TOOL, "tool", tool, own_format=has_template)
-    yield from _unknown_reasoning(values, names_of_release)
+    yield from unknown
     yield from _mode(values)
     yield from _template(values)
 
