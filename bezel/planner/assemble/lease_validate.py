@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bezel.planner.assemble.validate import ValidatedStack, Validation
+from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting

@@ -6,21 +6,12 @@ combinations, limits of the platform) to the rules. Pulumi.yaml and the table of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field, PlainSerializer
 
-from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
-from bezel.planner.base.environments import THROW_AWAY, is_environment
-from bezel_catalog.quantities import (
-    DURATION_PATTERN,
-    MEMORY_PATTERN,
-    duration_text,
-    memory_text,
-    parse_duration,
-    parse_memory,
-)
+from bezel.planner.base.environments import THROW_AWAY
+from bezel.planner.base.setting_values import Duration, Environment, Memory, Number, Section, Switch, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,69 +19,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 
-def _no_bool(value: object) -> object:
-    # pydantic takes True for 1; a switch in place of a number is a mistake.
-    return "true" if value is True else "false" if value is False else value
-
-
-def _is_on(value: object) -> bool:
-    # pydantic takes yes, on, t and 1 for true: text that opens a service or costs money must say so in YAML's own word.
-    # Pulumi's command line stores true and false as text.
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value in ("true", "false"):
-        return value == "true"
-    raise PydanticCustomError("bool", "not true or false")
-
-
-Switch = Annotated[bool, BeforeValidator(_is_on)]
-Whole = Annotated[int, BeforeValidator(_no_bool)]
-Number = Annotated[float, BeforeValidator(_no_bool)]
-
-
-_MOST_SECONDS = 366 * 86_400  # far above any limit of a lease
-
-
-def _seconds(value: object) -> int:
-    seconds = parse_duration(value) if isinstance(value, str) else None
-    if seconds is None or seconds > _MOST_SECONDS:
-        raise PydanticCustomError("duration", "not a duration")
-    return seconds
-
-
-_MOST_GIB = 10_000  # far above any machine
-
-
-def _gib(value: object) -> int:
-    gib = parse_memory(value) if isinstance(value, str) else None
-    if gib is None or gib > _MOST_GIB:
-        raise PydanticCustomError("memory", "not a whole number of GiB")
-    return gib
-
-
-def _environment(value: object) -> str:
-    if not isinstance(value, str) or not is_environment(value.strip()):
-        raise PydanticCustomError("environment", "not the name of an environment")
-    return value.strip()
-
-
-# Written as text such as `4h` and `16Gi`, a number for every rule: seconds and GiB.
-_DURATION = WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN})
-_MEMORY = WithJsonSchema({"type": "string", "pattern": MEMORY_PATTERN})
-Duration = Annotated[int, BeforeValidator(_seconds), PlainSerializer(duration_text), _DURATION]
-Environment = Annotated[
-    str, BeforeValidator(_environment), WithJsonSchema({"type": "string", "pattern": ENVIRONMENT_PATTERN})
-]
-Memory = Annotated[int, BeforeValidator(_gib), PlainSerializer(memory_text), _MEMORY]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False, str_strip_whitespace=True
-    )
-
-
-class Weights(_Section):
+class Weights(Section):
     """Location of the model's files."""
 
     bucket: str | None = Field(None, description="bucket with the weights; default `<project>-models`")
@@ -103,7 +32,7 @@ class Weights(_Section):
     )
 
 
-class Adapter(_Section):
+class Adapter(Section):
     """A LoRA adapter that the server loads at its start, and answers for by its name."""
 
     name: str = Field(
@@ -130,7 +59,7 @@ class Adapter(_Section):
     )
 
 
-class Image(_Section):
+class Image(Section):
     """The server's container image, where it is not the release's own."""
 
     registry: str | None = Field(None, description="host of a public registry; default docker.io", examples=["quay.io"])
@@ -152,7 +81,7 @@ class Image(_Section):
     )
 
 
-class Resources(_Section):
+class Resources(Section):
     """CPU and memory of one instance, beside its accelerator."""
 
     cpu: Whole | None = Field(None, gt=0, le=1000, description="vCPUs; default the accelerator's minimum", examples=[4])
@@ -164,7 +93,7 @@ class Resources(_Section):
     )
 
 
-class ScheduledScaling(_Section):
+class ScheduledScaling(Section):
     """A minimum of instances that is set at certain times."""
 
     cron: str = Field(
@@ -174,7 +103,7 @@ class ScheduledScaling(_Section):
     min_instances: Whole = Field(ge=0, le=1000, description="instances kept running from then on", examples=[1])
 
 
-class Scaling(_Section):
+class Scaling(Section):
     """Number of instances, and of requests for each."""
 
     min_instances: Whole = Field(0, ge=0, le=1000, description="instances kept running without traffic")
@@ -204,7 +133,7 @@ class Scaling(_Section):
     )
 
 
-class ProbeSettings(_Section):
+class ProbeSettings(Section):
     """The startup probe of a Cloud Run service."""
 
     kind: Literal["http", "tcp"] = Field("http", description="`http`: /health answers; `tcp`: the port is open")
@@ -216,7 +145,7 @@ class ProbeSettings(_Section):
     )
 
 
-class Access(_Section):
+class Access(Section):
     """Who may call the service."""
 
     invokers: tuple[str, ...] = Field(
@@ -236,7 +165,7 @@ class Access(_Section):
     )
 
 
-class Vpc(_Section):
+class Vpc(Section):
     """Network of a Cloud Run service's outgoing requests."""
 
     network: str | None = Field(None, description="VPC network: its name or `projects/P/global/networks/N`")
@@ -250,7 +179,7 @@ class Vpc(_Section):
     tags: tuple[str, ...] = Field((), description="network tags of the service, for firewall rules")
 
 
-class PriceRow(_Section):
+class PriceRow(Section):
     """The user's price of an item that the catalogue does not price."""
 
     item: str = Field(
@@ -266,7 +195,7 @@ class PriceRow(_Section):
     source: str = Field(description="source of the price", examples=["our invoice"])
 
 
-class Cost(_Section):
+class Cost(Section):
     """Spending limits, and the user's own prices."""
 
     max_hourly_usd: Number | None = Field(
@@ -283,7 +212,7 @@ class Cost(_Section):
     prices: tuple[PriceRow, ...] = Field((), description="own price rows (item, region, usd_per_unit, as_of, source)")
 
 
-class Observability(_Section):
+class Observability(Section):
     """Alerts and dashboard of a Cloud Run service, or of leases and their gateway, in Cloud Monitoring."""
 
     alerts: Switch = Field(
@@ -336,7 +265,7 @@ class Observability(_Section):
     )
 
 
-class ZonePreference(_Section):
+class ZonePreference(Section):
     """A zone for requests, and the time limit there."""
 
     zone: str = Field(description="zone of Google Cloud", examples=["us-east5-a"])
@@ -345,7 +274,7 @@ class ZonePreference(_Section):
     )
 
 
-class LeaseHours(_Section):
+class LeaseHours(Section):
     """Hours in which machines are leased."""
 
     start: str = Field(
@@ -356,7 +285,7 @@ class LeaseHours(_Section):
     time_zone: str = Field("UTC", description="time zone of these times", examples=["Europe/Berlin"])
 
 
-class LeaseSettings(_Section):
+class LeaseSettings(Section):
     """Terms of leases: of TPU slices and of machines with several GPUs."""
 
     zones: tuple[ZonePreference, ...] = Field(
@@ -390,7 +319,7 @@ class LeaseSettings(_Section):
     boot_deadline: Duration = Field(5400, description="time limit from the start of a machine until vLLM responds")
 
 
-class NetworkSettings(_Section):
+class NetworkSettings(Section):
     """The network of leased machines."""
 
     nat: Switch = Field(
@@ -398,7 +327,7 @@ class NetworkSettings(_Section):
     )
 
 
-class Smoke(_Section):
+class Smoke(Section):
     """Smoke check and short benchmark after each deploy."""
 
     deadline_seconds: Whole = Field(2400, ge=30, le=86_400, description="time limit of the check for a healthy service")
@@ -424,7 +353,7 @@ class Smoke(_Section):
     )
 
 
-class Settings(_Section):
+class Settings(Section):
     """All settings of a stack file, under the namespace `bezel`."""
 
     environment: Environment = Field(
