@@ -68,7 +68,7 @@ def fields_of(model: type[Any], *, always_unknown: bool = False) -> list[Field]:
         inner, takes_unknown = plain_annotation(annotation)
         if inner in HIDDEN:
             continue
-        shown = f" Default: {_written(default)}." if _is_told(default) else ""
+        shown = f" Default: {_default_text(default)}." if _is_told(default) else ""
         if typing.get_origin(inner) is typing.Literal:
             shown = f" One of {', '.join(typing.get_args(inner))}.{shown}"
         description = f"{described.get(name, '').rstrip('.')}.{shown}"
@@ -82,7 +82,7 @@ def _is_told(default: Any) -> bool:
     return isinstance(default, str | int | float | tuple) and bool(default)
 
 
-def _written(default: str | float | tuple[Any, ...]) -> str:
+def _default_text(default: str | float | tuple[Any, ...]) -> str:
     """A default in a description: a switch and a list as JSON has them, a text without quotes."""
     return (
         default if isinstance(default, str) else f"{default:g}" if isinstance(default, float) else json.dumps(default)

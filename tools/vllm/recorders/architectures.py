@@ -74,7 +74,9 @@ def architectures(registry: Any) -> dict[str, Any]:
         try:
             info = registry.ModelRegistry.models[name].inspect_model_cls()
         except Exception as error:  # noqa: BLE001 - a class that this machine cannot import has no traits
-            row["not_imported"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            row["not_imported"] = f"{type(error).__name__}: {error}".splitlines()[0].partition(" (/")[
+                0
+            ]  # no path of the machine
             continue
         row["traits"] = [trait for trait in TRAITS if getattr(info, trait)]
         row["attention"] = info.attn_type

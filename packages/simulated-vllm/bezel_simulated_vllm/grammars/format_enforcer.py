@@ -1,7 +1,7 @@
 """lm-format-enforcer: the expressions that its engine takes; schemas and choices pass until the engine reads them.
 
 Source: vllm 0.32.0, v1/structured_output/backend_lm_format_enforcer.py. Expressions are judged where the library is
-installed (extra `lm-format-enforcer`).
+installed; no extra of this package brings it.
 """
 
 from __future__ import annotations
