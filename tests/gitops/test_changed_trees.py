@@ -12,11 +12,10 @@ import pytest
 
 from bezel.gitops.changed import command
 from bezel.gitops.changed.rules import Concerned, FileChange
-from bezel.model_sources.description import Description
 from bezel.model_sources.rows import row_of
 from bezel_catalog.project_models.text import with_row
 from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
-from tests.support.model_sources.tiny import LLAMA, llama_tensors
+from tests.support.model_sources.described import description_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,19 +31,6 @@ L4_ROW, TPU_ROW = "no zonal redundancy,us-east4,instance-based,gpu-second,", "v6
 L4_EAST: Edit = (PRICES, f"{L4_ROW}0.0001867", f"{L4_ROW}0.0001900")
 UNUSED: Edit = (PRICES, f"{TPU_ROW}2.70", f"{TPU_ROW}2.71")
 STACK: Edit = ("Pulumi.v6e1-12b.yaml", "max-num-seqs: 64", "max-num-seqs: 32")
-DESCRIPTION = Description(
-    source="folder ours",
-    hub_id="",
-    commit="",
-    revision="",
-    config=LLAMA,
-    generation={},
-    processor={},
-    tokenizer={},
-    tensors=llama_tensors(),
-    read_bytes=0,
-    weight_file_bytes=0,
-)
 SERVICES, LEASES = {"l4-qat", "l4-e2b"}, {"v6e1-12b", "v6e4-12b"}
 
 
@@ -98,7 +84,7 @@ def test_a_stack_left_out_has_the_same_plan(
 
 
 def test_row_of_a_projects_model_concerns_the_stacks_that_name_it(old: Path) -> None:
-    rows = with_row("", row_of(DESCRIPTION, "ours", date(2026, 11, 1)))
+    rows = with_row("", row_of(description_of(), "ours", date(2026, 11, 1)))
     before = edited_tree(old, ())
     stack = (before / "Pulumi.l4-qat.yaml").read_text()
     for name in before.glob("Pulumi.*.yaml"):

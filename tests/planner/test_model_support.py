@@ -7,36 +7,16 @@ from typing import Any
 
 import pytest
 
-from bezel.model_sources.description import Description
 from bezel.model_sources.rows import row_of
 from bezel.planner import PlanError, make_plan
 from bezel_catalog.project_models.row import model_of
+from tests.support.model_sources.described import SETTINGS, description_of
 from tests.support.model_sources.tiny import LLAMA, llama_tensors, size_of
-
-SETTINGS: dict[str, object] = {
-    "model": "ours",
-    "accelerator": "nvidia-l4",
-    "region": "us-east4",
-    "weights": {"path": "ours"},
-}
 
 
 def plan(config: dict[str, Any], **settings: object) -> Any:
     """The plan of a stack with a Llama of this configuration."""
-    description = Description(
-        source="folder ours",
-        hub_id="",
-        commit="",
-        revision="",
-        config=LLAMA,
-        generation={},
-        processor={},
-        tokenizer={"files": ["tokenizer.json"]},
-        tensors=llama_tensors(),
-        read_bytes=0,
-        weight_file_bytes=0,
-    )
-    row = row_of(description, "ours", date(2026, 11, 1))
+    row = row_of(description_of(), "ours", date(2026, 11, 1))
     model = model_of(dataclasses.replace(row, config=json.dumps({**LLAMA, **config})), "catalog.toml")
     return make_plan({**SETTINGS, **settings}, project="acme-llm", stack="dev", models={"ours": model})
 

@@ -5,39 +5,15 @@ from typing import Any
 
 import pytest
 
-from bezel.model_sources.description import Description
 from bezel.model_sources.rows import notes_of, row_of
 from bezel.planner import PlanError, make_plan, plan_summary
 from bezel_catalog.project_models.row import ModelRow, model_of
-from tests.support.model_sources.tiny import BERT, LLAMA, bert_tensors, llama_tensors
-
-SETTINGS: dict[str, object] = {
-    "model": "ours",
-    "accelerator": "nvidia-l4",
-    "region": "us-east4",
-    "weights": {"path": "ours"},
-}
-
-
-def description_of(config: dict[str, Any], *, modules: bool = False) -> Description:
-    return Description(
-        source="folder ours",
-        hub_id="",
-        commit="",
-        revision="",
-        config=config,
-        generation={},
-        processor={},
-        tokenizer={"files": ["tokenizer.json"]},
-        tensors=bert_tensors() if config["model_type"] == "bert" else llama_tensors(),
-        read_bytes=0,
-        weight_file_bytes=0,
-        pooling_module=modules,
-    )
+from tests.support.model_sources.described import SETTINGS, description_of
+from tests.support.model_sources.tiny import BERT, LLAMA
 
 
 def row_with(config: dict[str, Any], *, modules: bool = False) -> ModelRow:
-    return row_of(description_of(config, modules=modules), "ours", date(2026, 11, 1))
+    return row_of(description_of(config, pooling_module=modules), "ours", date(2026, 11, 1))
 
 
 def plan(config: dict[str, Any], *, modules: bool = False, **settings: object) -> Any:

@@ -20,19 +20,12 @@ from bezel_smoke.benchmark import ShortBenchmarkArgs
 from bezel_smoke.health import HealthCheckArgs
 from tests.support.components.fake_engine import declare
 from tests.support.rest.fake_google import Answer, serving
+from tests.support.service_settings import CHAT, LEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-CHAT: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
-LEASED: dict[str, Any] = {
-    "model": "gemma-4-26b-a4b-it",
-    "accelerator": "v6e-4",
-    "region": "us-east5",
-    "lease": {"zones": [{"zone": "us-east5-b"}]},
-    "cost": {"max_hourly_usd": 9.5},
-}
 # What depends on the plan: each of these says in its description what `VllmService` passes.
 DIFFERENT = {
     "CloudRunGpuServiceArgs": {"deletion_protection", "labels"},

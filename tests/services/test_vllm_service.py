@@ -12,18 +12,11 @@ from bezel_services.leased_vllm_service import LeasedVllmService
 from bezel_services.settings.planning import ServiceRefusedError
 from bezel_services.vllm_service import VllmService
 from tests.support.components.fake_engine import Declarations, declare
+from tests.support.service_settings import CHAT, LEASED
 
 if TYPE_CHECKING:
     from tests.support.components.fake_cloud_run import FakeRun
 
-CHAT: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
-LEASED: dict[str, Any] = {
-    "model": "gemma-4-26b-a4b-it",
-    "accelerator": "v6e-4",
-    "region": "us-east5",
-    "lease": {"zones": [{"zone": "us-east5-b"}]},
-    "cost": {"max_hourly_usd": 9.5},
-}
 SERVICE = "cloudrunv2/service:Service"
 
 
