@@ -77,6 +77,14 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list["XSpec"]) -> None
         use_forks(config, specs)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _folder_of_inner_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give runs of pytest that a test starts folders of their own: at its end each would clear away what earlier runs
+    of this user left, for minutes where those were whole ones.
+    """
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.getbasetemp())
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the recipes' `-m` would deselect anyway, as far as a module's text tells."""
     wanted = config.option.markexpr
