@@ -199,6 +199,13 @@ def test_what_judges_comes_first_as_old_and_new() -> None:
     assert "Judge" not in section(document())
 
 
+@pytest.mark.parametrize(("first", "stops"), [(True, False), (False, True), ("yes", True)])
+def test_a_comment_names_the_approval_of_what_judges_where_one_is_asked(first: object, stops: bool) -> None:
+    part = judged_part("pyproject.toml is changed")
+    part["judge"]["first_deploy"] = first
+    assert ("stops until its owner has approved what judges" in section(document(**part))) is stops
+
+
 def test_many_changes_of_what_judges_stay_short() -> None:
     text = section(document(**judged_part(*(f"policies/{number}.json is new" for number in range(3000)))))
     assert "- and 2995 more below" in text

@@ -39,6 +39,16 @@ def comment_of(report: dict) -> str:
 
 @pytest.mark.wide
 def test_a_pull_request_is_judged_by_its_base_and_a_deploy_by_the_last_one(pipeline):
+    # Before a first deploy nothing is compared, and the comment says so.
+    pipeline.git("checkout", "-q", "-b", "early")
+    replace(pipeline, LIMITS, LOW, HIGH)
+    pipeline.commit("Raise the limit early")
+    early = pipeline.report(*PREVIEW)
+    assert early["judge"]["changes"] == [RAISED]
+    assert "asks for no approval" in early["judge"]["said"]
+    assert "stops until its owner" not in comment_of(early)
+
+    pipeline.git("checkout", "-q", "main")
     pipeline.report(*PREVIEW)
     first = pipeline.report(*DEPLOY)
     assert first["verdict"] == "deployed"

@@ -15,6 +15,7 @@ from bezel.engine.project.project import Project
 from bezel.gitops.judge import record
 from bezel.gitops.judge.base import BaseJudge, base_judge
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
+from bezel.gitops.judge.record import is_first_deploy
 from bezel_base.errors import UserError
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.working_copy import WorkingCopy
@@ -268,6 +269,27 @@ def test_a_change_of_what_is_judged_is_neither_named_nor_stopped(way, copy, buck
         assert judge_and_record(bucket, project, copy, stack="new").statement.startswith(
             "the same as for the last allowed deploy"
         )
+
+
+@pytest.mark.parametrize("kind", ["new", "used", "absent", "local"])
+def test_a_preview_says_whether_the_deploy_asks_for_an_approval(kind, copy):
+    """The sentence of the preview and the decision of the deploy after it are the same."""
+    project = Project(copy.folder)
+    with fake_bucket() as served:
+        if kind == "used":
+            judge_and_record(served.client(), project, copy)
+        backend = {"local": "file:///states", "absent": "gs://absent"}.get(kind, "gs://states")
+        is_first = is_first_deploy(backend, {"STORAGE_EMULATOR_HOST": served.server.url}, project.name, "dev")
+        judge = base_judge(branch(copy, WAYS["limit"][0]), "dev", "main", {})
+        part = replace(judge, is_first_deploy=is_first).as_json()
+        assert part
+        assert part["first_deploy"] is is_first is (kind == "new")
+        assert ("asks for no approval" in str(part["said"]), "until it is approved" in str(part["said"])) == (
+            kind == "new",
+            kind != "new",
+        )
+        if kind in ("new", "used"):
+            assert judge_and_record(served.client(), project, copy).allowed is is_first
 
 
 def test_a_change_is_not_judged_by_its_own_code(copy):

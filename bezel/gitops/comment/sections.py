@@ -10,6 +10,7 @@ from typing import Any
 
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
+from bezel.gitops.judge.document import FIRST_DEPLOY
 from bezel.planner.base.repairs import lowest_numbers
 from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, unpriced_problem
 from bezel_base.text.markdown import code, link, prose
@@ -239,7 +240,8 @@ def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
     if verdict == "allowed":
         if texts(document, "uncommitted"):
             return "**To deploy:** commit the changes; this verdict was not saved."
-        if texts(mapping(document, "judge"), "changes"):
+        judge = mapping(document, "judge")
+        if texts(judge, "changes") and judge.get(FIRST_DEPLOY) is not True:
             return "**To deploy:** approve and merge. The deploy stops until its owner has approved what judges, too."
         if not any(changes.values()):
             return "**Nothing to deploy.**"

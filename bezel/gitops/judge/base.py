@@ -21,7 +21,7 @@ from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
 from bezel.gitops.changed.rules import PROJECT_CATALOGUE
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
-from bezel.gitops.judge.document import document
+from bezel.gitops.judge.document import FIRST_DEPLOY, document
 from bezel.gitops.judge.own_code import CODE, second_checkout
 from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
@@ -51,6 +51,7 @@ class BaseJudge:
         uncommitted: Judging files that differ from the checkout's commit.
         behind: Judging files that the base has changed since the checkout's branch left it.
         code: The folder that holds the code of this process.
+        is_first_deploy: Whether nothing was deployed yet, so that the next deploy is compared with nothing.
     """
 
     project: Project
@@ -60,6 +61,7 @@ class BaseJudge:
     uncommitted: Sequence[str] = ()
     behind: Sequence[str] = ()
     code: Path = CODE
+    is_first_deploy: bool = False
 
     def as_json(self) -> dict[str, object] | None:
         """The part of a report; None where nothing that judges differs."""
@@ -71,8 +73,11 @@ class BaseJudge:
             return document(statement, self.changes, base=self.commit)
         if not self.changes:
             return None
-        statement = f"the base {self.commit[:8]} judges; this change of it stops the deploy until it is approved"
-        return document(statement, self.changes, base=self.commit)
+        effect = "this change of it stops the deploy until it is approved"
+        if self.is_first_deploy:
+            effect = "this change of it counts from the first deploy on, which asks for no approval of it"
+        statement = f"the base {self.commit[:8]} judges; {effect}"
+        return document(statement, self.changes, base=self.commit, **{FIRST_DEPLOY: self.is_first_deploy})
 
     def check(self, stack: str) -> None:
         """Refuse to judge by code that the change has made, and by links.

@@ -15,6 +15,7 @@ from bezel.engine.state.bucket import Entry as Listed
 from bezel.engine.state.bucket import StateBucket
 from bezel.gitops.judge.trees import Entry, Tree
 from bezel.gitops.review import deploy_record
+from bezel.rest import RestError
 
 FOLDER = "judges"
 VERSION = 1
@@ -81,6 +82,22 @@ def read_deploy_history(bucket: StateBucket, project: str, stack: str) -> Deploy
         if records[name] is None:
             return DeployHistory(unreadable=name)
     return DeployHistory(records[listed[-1].name], records.get(_name(project, stack)))
+
+
+def is_first_deploy(backend_url: str, environ: Mapping[str, str], project: str, stack: str) -> bool:
+    """Whether a backend is a bucket without any trace of a deploy; not where it cannot be read.
+
+    Args:
+        backend_url: Of the engine.
+        environ: Variables that say where Cloud Storage is.
+        project: Name of the project.
+        stack: Name of the stack.
+    """
+    try:
+        with StateBucket.of(backend_url, environ) as bucket:
+            return read_deploy_history(bucket, project, stack).is_first
+    except RestError:
+        return False
 
 
 def write(bucket: StateBucket, project: str, stack: str, record: Record) -> None:

@@ -7,6 +7,7 @@ price (bezel.engine.changes.preview). Leaves out the comparison with an earlier 
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bezel.engine.changes.planned import digest
@@ -20,6 +21,7 @@ from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.exported import state_digest
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import add
+from bezel.gitops.judge.record import is_first_deploy
 from bezel.gitops.review import reviews
 from bezel_base.errors import UserError
 
@@ -46,6 +48,9 @@ def preview(
         UserError: The stack has no file, the backend cannot be used, or the base cannot be exported.
     """
     judge = judge or BaseJudge(project)
+    if judge.changes:
+        is_first = is_first_deploy(environ.get(BACKEND, ""), environ, project.name, stack)
+        judge = replace(judge, is_first_deploy=is_first)
     try:
         judge.check(stack)
     except RefusedError as error:
