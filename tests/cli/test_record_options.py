@@ -1,4 +1,4 @@
-"""`bezel catalog record-options`: what an installed vLLM takes is recorded, and a stack of its image is planned by it.
+"""`bezel catalog record-release --options-only`: what a vLLM takes is recorded, and a stack of its image planned by it.
 
 The vLLM is a small package of the same shape; the recorders run in its environment as they do in a real one's.
 """
@@ -168,7 +168,7 @@ class Build:
 def recorded_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, str]:
     """A build whose options were recorded, and what the recording printed."""
     build = Build(tmp_path_factory.mktemp("build"))
-    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
+    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY, "--options-only")
     assert code == 0, text
     return build, text
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(
     build.stack(**{"only-in-this-build": True})
     code, text = build.bezel("plan", "build")
     assert code != 0
-    assert f"`bezel catalog record-options PYTHON --name {NIGHTLY}`" in text
+    assert f"`bezel catalog record-release PYTHON --name {NIGHTLY}`" in text
     monkeypatch.setenv("PYTHONPATH", f"{build.folder}:{build.site}")
     before = {file.name: file.read_bytes() for file in build.recordings.iterdir() if file.is_file()}
     for (name, replace), message in {
@@ -231,7 +231,7 @@ def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(
             record_options(sys.executable, name=name, replace=replace, folder=build.recordings)
         assert message in str(refused.value)
     shutil.rmtree(build.site / "vllm" / "entrypoints" / "common")
-    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", "x")
+    code, text = build.bezel("catalog", "record-release", sys.executable, "--name", "x", "--options-only")
     assert code != 0
     assert "the parser of `vllm serve` is in none of the known modules" in text
     assert "Traceback" not in text

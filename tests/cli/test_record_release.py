@@ -15,6 +15,7 @@ import pytest
 
 from bezel.cli.catalog.record_release import record_release
 from bezel.cli.catalog.touched_stacks import touched_lines
+from bezel.cli.command_table import command_table
 from bezel_base.errors import UserError
 from bezel_catalog import vllm_options
 from bezel_catalog.vllm.release_changes import Changes, option_changes, server_changes
@@ -124,6 +125,13 @@ def test_a_server_that_does_not_fit_leaves_no_recording(
         record_release(sys.executable, name=None, replace=False, folder=build.recordings)
     assert not (build.recordings / f"{VERSION}.json").exists()
     assert not (build.recordings / "servers" / VERSION).exists()
+
+
+def test_record_options_is_another_name_of_record_release() -> None:
+    commands = command_table().spec["commands"]["catalog"]["commands"]
+    alias, command = ({**commands[name], "help": ""} for name in ("record-options", "record-release"))
+    assert alias == command
+    assert alias["run"] == "bezel.cli.catalog.record_release:run"
 
 
 def test_recorded_releases_differ_by_their_names() -> None:

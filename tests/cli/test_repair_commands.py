@@ -85,7 +85,7 @@ RUN_BY = {
     "bezel new": "tests/cli/new/test_new_project.py",
     "pulumi import": "tests/e2e/test_adoption.py",
     "bezel catalog add-model": "tests/operations/test_add_model.py",
-    "bezel catalog record-options": "tests/cli/test_record_options.py",
+    "bezel catalog record-release": "tests/cli/test_record_release.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
     "bezel ci deploy": "tests/gitops/test_review_run.py",
     "bezel ci expire": "tests/gitops/test_life_under_upkeep.py",

@@ -66,13 +66,13 @@ REFUSED = {
         {"image": {"tag": "v0.31.0-cu129"}},
         "bezel:image.tag",
         "not recorded",
-        "`bezel catalog record-options PYTHON` (PYTHON: its interpreter)",
+        "`bezel catalog record-release PYTHON` (PYTHON: its interpreter)",
     ),
     "an image of an unrecorded build": (
         {"image": {"tag": "nightly-2026-11-20"}},
         "bezel:image.tag",
         "no argument of the image could be checked",
-        "`bezel catalog record-options PYTHON --name nightly-2026-11-20`",
+        "`bezel catalog record-release PYTHON --name nightly-2026-11-20`",
     ),
     "a recording that there is not": (
         {"image": {"tag": "prod-7", "options": "0.32"}},
@@ -90,7 +90,7 @@ REFUSED = {
         {"image": {"tag": "nightly", "options": "0.32.0", "digest": "sha256:" + "0" * 64}},
         "bezel:image.options",
         "between releases",
-        "record-options PYTHON --name nightly",
+        "record-release PYTHON --name nightly",
     ),
     "a release that is said to be another": (
         {"image": {"tag": "v0.33.0", "options": "0.32.0"}},

@@ -1,11 +1,10 @@
-"""`bezel catalog record-options`: records the options of an installed vLLM in the catalogue under its image's name.
+"""`bezel catalog record-release --options-only`: records the options of an installed vLLM under its image's name.
 
-The first step of `record-release`, for a machine on which no server of that vLLM starts. Owns running the recorder in
-that vLLM's environment, and the writing of the file. Leaves to bezel_catalog what is recorded (`recorder`) and what a
-recording must contain (`checks`).
+The first step of `record-release`, alone for a machine on which no server of that vLLM starts. Owns running the
+recorder in that vLLM's environment, and the writing of the file. Leaves to bezel_catalog what is recorded (`recorder`)
+and what a recording must contain (`checks`).
 """
 
-import argparse
 import dataclasses
 import json
 import os
@@ -29,11 +28,6 @@ SECONDS = 1200.0
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 # Valid as an image's tag and as a file name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Record into the catalogue; return the exit code."""
-    return record_options(options.python, name=options.name, replace=options.replace)
 
 
 def record_options(python: str, *, name: str | None, replace: bool, folder: Path = RECORDINGS) -> int:

@@ -1,5 +1,7 @@
 """`bezel catalog record-release`: records an installed vLLM in one run, and says what its release changes.
 
+`bezel catalog record-options` is another name of the command.
+
 Owns the order of the run, the report, and the writing of the files. Leaves the options to `record_options`, the server
 to `started_server`, the request models to bezel_catalog's recorder, and the comparison to `release_changes`.
 """
@@ -15,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.catalog.record_options import check_python, free_file, record_data, write_options
+from bezel.cli.catalog.record_options import check_python, free_file, record_data, record_options, write_options
 from bezel.cli.catalog.started_server import ask_server
 from bezel.cli.catalog.touched_stacks import touched_lines
 from bezel_base.atomic_write import write_whole
@@ -37,6 +39,8 @@ SECONDS = 1200.0
 
 def run(options: argparse.Namespace) -> int:
     """Record into the catalogue; return the exit code."""
+    if options.options_only:
+        return record_options(options.python, name=options.name, replace=options.replace)
     return record_release(options.python, name=options.name, replace=options.replace)
 
 

@@ -56,7 +56,7 @@ def image_settings(server: FoundServer) -> tuple[dict[str, Any], str, list[Remar
         return settings | ({"image": image} if image else {}), release[1], []
     if release:
         reason = f"the options of this release are not recorded: vLLM {DEFAULT} is deployed, and checks the arguments."
-        repair = "to keep it, record them: `bezel catalog record-options`."
+        repair = "to keep it, record them: `bezel catalog record-release`."
         return {}, DEFAULT, [remark("changes", "image", tag, reason, repair)]
     if not digest:
         reason = f"it names another build each time: vLLM {DEFAULT} is deployed." if tag else "it has no tag."
@@ -74,5 +74,5 @@ def _of_another_image(
     if digest:
         image["digest"] = digest
     reason = f"{name} is not one of vLLM's own images: its vLLM is taken to have the options of {DEFAULT}."
-    repair = "if it has others, record them: `bezel catalog record-options`."
+    repair = "if it has others, record them: `bezel catalog record-release`."
     return {"image": image}, DEFAULT, [remark("assumed", "bezel:image.options", DEFAULT, reason, repair)]

@@ -76,7 +76,7 @@ class Image(Section):
     )
     options: str | None = Field(
         None,
-        description="recorded options of its vLLM, see `bezel catalog record-options`; default the release in the tag",
+        description="recorded options of its vLLM, see `bezel catalog record-release`; default the release in the tag",
         examples=["0.32.0"],
     )
 

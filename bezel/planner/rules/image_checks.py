@@ -1,7 +1,7 @@
 """Container image of a stack, and the recorded options that its vLLM accepts.
 
 Owns reading the release from an image's tag, and refusing an image without recorded options: its arguments could not be
-checked. Leaves the recording to `bezel catalog record-options` and a tag's digest to components.
+checked. Leaves the recording to `bezel catalog record-release` and a tag's digest to components.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bezel.planner.base.settings import Image, Settings
 from bezel_base.errors import Problem
 from bezel_base.text.shell import shell_word
 
-COMMAND = "bezel catalog record-options"
+COMMAND = "bezel catalog record-release"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 _OF_TAG = re.compile(rf"v?({_RELEASE.pattern})(?:[-_.].+)?")
 # Tags that move to another image, and builds between releases.

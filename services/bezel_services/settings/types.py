@@ -21,7 +21,7 @@ class Image(TypedDict, total=False):
     digest: str | None
     """`sha256:…`: the tag is not looked up; required for a tag that moves, such as `nightly`."""
     options: str | None
-    """Recorded options of its vLLM, see `bezel catalog record-options`; default the release in the tag."""
+    """Recorded options of its vLLM, see `bezel catalog record-release`; default the release in the tag."""
 
 
 class Weights(TypedDict, total=False):

@@ -147,7 +147,7 @@ PUBLISHED = {
     "podman and an old release": Published(
         "podman run --device nvidia.com/gpu=all docker.io/vllm/vllm-openai:v0.11.0 --model google/gemma-4-12B-it",
         {"vllm_version": None, "image": None},
-        ("v0.11.0", "record-options"),
+        ("v0.11.0", "record-release"),
     ),
     "TPU": Published(
         "docker run --privileged --net host --shm-size=16G vllm/vllm-tpu:v0.32.0 vllm serve google/gemma-4-31B-it"

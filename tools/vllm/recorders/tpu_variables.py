@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.vllm.recorders.tpu_variables ENVS VERSION
 
 ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. Leaves vLLM's own
-variables to `bezel catalog record-options`.
+variables to `bezel catalog record-release`.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _check_rules(catalogue: Catalogue) -> Iterable[Problem]:
 
 def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Problem]:
     """A recording is of its release and complete, and has no schema of an option that does not exist."""
-    again = "record it again: `bezel catalog record-options`."
+    again = "record it again: `bezel catalog record-release`."
     for version, recording in vllm.items():
         where = f"vllm/{version}.json"
         yield from check_dated(where, recording)
