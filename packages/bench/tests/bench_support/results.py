@@ -77,8 +77,8 @@ def distribution(median: float, spread: float, n: int, seed: int) -> Distributio
     """Log-normal values."""
     values = np.random.default_rng(seed).lognormal(math.log(median), spread, n)
     counts, edges = np.histogram(values, np.geomspace(values.min(), values.max(), 41))
-    percentiles = {name: float(np.quantile(values, share)) for name, share in
-                   {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}.items()}  # fmt: skip
+    shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+    percentiles = dict(zip(shares, np.quantile(values, [*shares.values()]).tolist(), strict=True))
     return Distribution(
         unit="ms", n=n, mean=float(values.mean()), min=float(values.min()), max=float(values.max()),
         **percentiles | ({} if n >= 1000 else {"p999": None}),

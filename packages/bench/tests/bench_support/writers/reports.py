@@ -137,8 +137,9 @@ def genai_perf(load: Load) -> dict[str, Any]:
 
 
 def _nvidia(values: np.ndarray, unit: str) -> dict[str, Any]:
+    ranks = (1, 5, 10, 25, 50, 75, 90, 95, 99)
     statistics = {"unit": unit, "avg": float(values.mean())}
-    statistics |= {f"p{at}": float(np.percentile(values, at)) for at in (1, 5, 10, 25, 50, 75, 90, 95, 99)}
+    statistics |= {f"p{at}": float(value) for at, value in zip(ranks, np.percentile(values, ranks), strict=True)}
     return statistics | {"min": float(values.min()), "max": float(values.max()), "std": float(values.std())}
 
 
@@ -198,8 +199,9 @@ def inference_perf(load: Load) -> dict[str, Any]:
 
 def _summary(values: np.ndarray) -> dict[str, float]:
     statistics = {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
-    for at in (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9):
-        statistics["median" if at == 50 else f"p{at:g}"] = float(np.percentile(values, at))
+    ranks = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+    for at, value in zip(ranks, np.percentile(values, ranks), strict=True):
+        statistics["median" if at == 50 else f"p{at:g}"] = float(value)
     return statistics
 
 
@@ -224,8 +226,9 @@ def llmperf(load: Load) -> dict[str, Any]:
         "number_input_tokens": load.column("prompt"),
         "number_output_tokens": tokens,
     }.items():
-        for at in (25, 50, 75, 90, 95, 99):
-            document[f"results_{name}_quantiles_p{at}"] = float(np.percentile(values, at))
+        ranks = (25, 50, 75, 90, 95, 99)
+        for at, value in zip(ranks, np.percentile(values, ranks), strict=True):
+            document[f"results_{name}_quantiles_p{at}"] = float(value)
         document[f"results_{name}_mean"] = float(values.mean())
         document[f"results_{name}_min"] = float(values.min())
         document[f"results_{name}_max"] = float(values.max())
