@@ -54,14 +54,14 @@ class Calls:
 
     def watch(self, program: Callable[[], None]) -> None:
         """Run a program on the listening engine, which has a thread of its own."""
-        threading.setprofile(self._note)
+        threading.settrace(self._note)  # told of calls alone: a profiler is told of each return and of C as well
         try:
             declare(program)
         finally:
-            threading.setprofile(None)
+            threading.settrace(None)
 
-    def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or frame.f_code not in _CODE:
+    def _note(self, frame: FrameType, _event: str, _argument: Any) -> None:
+        if frame.f_code not in _CODE:
             return
         values = dict(frame.f_locals)
         made = values.pop("self")
