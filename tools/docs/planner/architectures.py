@@ -62,7 +62,7 @@ def planned_tokens(row: dict[str, Any]) -> int | None:
     architecture = read_architecture(row["config"])
     if architecture.unknown:
         return None
-    latent = any(group["spec"] == "MLAAttentionSpec" for group in row["groups"])
+    latent = row.get("mla", any(group["spec"] == "MLAAttentionSpec" for group in row["groups"]))
     settings = CacheSettings(
         max_model_len=row["max_model_len"],
         in_flight=row["in_flight"],

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import importlib.util
 import io
 import json
 import logging
@@ -27,6 +28,14 @@ from typing import Any
 
 MODELS = Path(__file__).with_name("models.json")
 CACHE_BYTES = 64 << 20
+# A class of configuration as a repository brings it for a type that transformers does not have: fields, no defaults.
+REMOTE_MODULE = "configuration_any"
+REMOTE_CODE = """from transformers import PretrainedConfig
+
+
+class AnyConfig(PretrainedConfig):
+    model_type = {model_type!r}
+"""
 ATTRIBUTES = ("num_kv_heads", "head_size", "head_size_v", "sliding_window", "attention_chunk_size", "mamba_type")
 
 
@@ -34,7 +43,8 @@ def make_config(row: dict[str, Any]) -> dict[str, Any]:
     """The config.json of a model: of a transformers class where `config` names one, else the fields as they are."""
     transformers: Any = importlib.import_module("transformers")
     if "config" not in row:
-        return {"architectures": [row["class"]], **row["fields"]}
+        remote = {"auto_map": {"AutoConfig": f"{REMOTE_MODULE}.AnyConfig"}} if row.get("remote") else {}
+        return {"architectures": [row["class"]], **row["fields"], **remote}
     made = getattr(transformers, row["config"])(**row["fields"])
     made.dtype = row.get("dtype", "bfloat16")
     with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +96,9 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
     engine: Any = importlib.import_module("vllm.engine.arg_utils")
     config_module: Any = importlib.import_module("vllm.config")
     utilities: Any = importlib.import_module("vllm.v1.core.kv_cache_utils")
+    # The planning of the cache is a module of its own since 0.33.0.
+    split = importlib.util.find_spec("vllm.v1.core.kv_cache_planning")
+    planning: Any = importlib.import_module(split.name) if split else utilities
     layouts: Any = importlib.import_module("vllm.v1.attention.backends.utils")
     state: Any = importlib.import_module("vllm.distributed.parallel_state")
     loader: Any = importlib.import_module("vllm.model_executor.model_loader.utils")
@@ -134,7 +147,10 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         names = [kind.name for kind in layouts.get_supported_kv_cache_layouts(list(backends.values()))]
         if cache_specs:
             layouts.resolve_kv_cache_layout(config, [names], cache_specs.values())
-        cache = utilities.get_kv_cache_configs(config, [cache_specs], [fields["kv_cache_memory_bytes"]])[0]
+        plan = [config, [cache_specs], [fields["kv_cache_memory_bytes"]]]
+        if hasattr(planning, "get_global_kv_cache_groups"):  # since 0.33.0
+            plan.append(planning.get_global_kv_cache_groups(config, [cache_specs]))
+        cache = planning.get_kv_cache_configs(*plan)[0]
     row = {
         "class": config.model_config.architecture,
         "memory": fields["kv_cache_memory_bytes"],
@@ -147,6 +163,7 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         "state_mode": config.cache_config.mamba_cache_mode,
         "hybrid_off": bool(config.scheduler_config.disable_hybrid_kv_cache_manager),
         "layout": config.cache_config.kv_cache_layout,
+        "mla": bool(config.model_config.use_mla),
         "task": config.model_config.runner_type,
         "groups": [describe(group) for group in cache.kv_cache_groups],
         "blocks": cache.num_blocks,
@@ -174,7 +191,12 @@ def attempt(name: str, row: dict[str, Any]) -> dict[str, Any]:
             (path / "config.json").write_text(json.dumps(result["config"]), encoding="utf-8")
             for file, content in row.get("files", {}).items():
                 (path / file).write_text(json.dumps(content), encoding="utf-8")
-            result.update(lay_out(path, row.get("arguments", {}), row.get("device", "cpu")))
+            arguments = row.get("arguments", {})
+            if row.get("remote"):
+                code = REMOTE_CODE.format(model_type=row["fields"]["model_type"])
+                (path / f"{REMOTE_MODULE}.py").write_text(code, encoding="utf-8")
+                arguments = {"trust_remote_code": True, **arguments}
+            result.update(lay_out(path, arguments, row.get("device", "cpu")))
     except BaseException as error:  # noqa: BLE001 - whatever ends the start is the record
         result["error"] = f"{type(error).__name__}: {error}"[:600]
     finally:

@@ -55,6 +55,18 @@ class SlidingLayers(AttentionLayers):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConvolutionLayers(AttentionLayers):
+    """Layers that keep the inputs of short convolutions for the last `window` tokens (SlidingWindowSpec).
+
+    A token has `kv_heads` heads of `head_dim` numbers in the model's own type, and no values. A block holds `window`
+    tokens, whatever the size of the other blocks is.
+    """
+
+    kind: ClassVar[str] = "convolution"
+    window: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedLayers(AttentionLayers):
     """Layers that keep the tokens of the current chunk (ChunkedLocalAttentionSpec)."""
 

@@ -19,7 +19,7 @@ from bezel_catalog.architectures.configuration import (
 )
 from bezel_catalog.architectures.context import read_context
 from bezel_catalog.architectures.experts import read_experts
-from bezel_catalog.architectures.families import attention, encoders, hybrids, latent
+from bezel_catalog.architectures.families import attention, encoders, hybrids, latent, side_caches
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
 from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
@@ -35,6 +35,7 @@ _MODALITIES = (("vision_config", "image"), ("audio_config", "audio"), ("encoder_
 _READERS: dict[str, Reader] = {
     "bailing_hybrid": hybrids.read_bailing,
     "bailing_moe_linear": hybrids.read_bailing,
+    "bailing_moe_v3": hybrids.read_bailing_v3,
     "falcon_h1": hybrids.read_falcon_h1,
     "falcon_mamba": hybrids.read_mamba,
     "granitemoehybrid": hybrids.read_granite_hybrid,
@@ -55,12 +56,25 @@ _READERS: dict[str, Reader] = {
     "zamba2": hybrids.read_zamba2,
     "llama4": attention.read_chunked,
     "llama4_text": attention.read_chunked,
+    "hy_v4": latent.read_hunyuan_v4,
+    "inkling_model": side_caches.read_inkling,
+    "inkling_text": side_caches.read_inkling,
+    "minimax_m3": side_caches.read_minimax_m3,
+    "minimax_m3_text": side_caches.read_minimax_m3,
     "mimo_v2": attention.read_own_windows,
     "mimo_v2_flash": attention.read_own_windows,
     "step3p5": attention.read_own_windows,
     "whisper": encoders.read_whisper,
     "cohere_asr": encoders.read_decoder_with_encoder,
     "nemotron_parse": encoders.read_decoder_with_encoder,
+}
+# Classes that are not told by the type in their files, by their first letters.
+_CLASS_READERS: dict[str, Reader] = {
+    "BailingMoeV3": hybrids.read_bailing_v3,
+    "IQuestLoopCoder": attention.read_loops,
+    "Pangu": latent.read_pangu,
+    "Step3Text": attention.read_one_head,
+    "Step3VL": attention.read_one_head,
 }
 # Models with a cache of their own kind, whose layout no formula here describes.
 _OWN_CACHE = {
@@ -69,14 +83,8 @@ _OWN_CACHE = {
     "dots3_note": "a sparse index beside windows of compressed vectors",
     "glm5_next": "a sparse index beside delta attention",
     "glm5_next_text": "a sparse index beside delta attention",
-    "hy_v4": "a cache of its own kind",
-    "inkling": "convolutions beside windows in one cache",
-    "inkling_mm_model": "convolutions beside windows in one cache",
-    "kimi_k3": "a cache of its own kind",
-    "minimax_m3": "a sparse index beside keys and values",
     "qwen4_exp": "a sparse index and states of several sizes",
     "qwen4_exp_text": "a sparse index and states of several sizes",
-    "bailing_moe_v3": "delta attention beside compressed vectors",
 }
 
 
@@ -151,6 +159,9 @@ def _registry_refusal(part: Configuration, class_name: str) -> str | None:
 def _reader(part: Configuration, class_name: str) -> Reader:
     if encoders.is_encoder(part, class_name):
         return encoders.read_encoder
+    for prefix, reader in _CLASS_READERS.items():
+        if class_name.startswith(prefix):
+            return reader
     if part.model_type in _READERS:
         return _READERS[part.model_type]
     return latent.read_latent if latent.is_latent(part) else attention.read_decoder

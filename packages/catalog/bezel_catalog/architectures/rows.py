@@ -22,6 +22,7 @@ KINDS: dict[str, type[Layers]] = {
     for kind in (
         kinds.FullLayers,
         kinds.SlidingLayers,
+        kinds.ConvolutionLayers,
         kinds.ChunkedLayers,
         kinds.CrossLayers,
         kinds.LatentLayers,

@@ -19,6 +19,7 @@ from bezel_base.errors import Problem, UserError
 from bezel_catalog.architectures.layers import (
     AttentionLayers,
     ChunkedLayers,
+    ConvolutionLayers,
     CrossLayers,
     FullLayers,
     LatentLayers,
@@ -136,7 +137,7 @@ class _Spec:
     def base(self) -> tuple[object, ...]:
         """Layers with the same need the same number of tokens: vLLM's uniform type."""
         match self.group:
-            case SlidingLayers(window=window) | LatentLayers(window=int(window)):
+            case SlidingLayers(window=window) | ConvolutionLayers(window=window) | LatentLayers(window=int(window)):
                 return type(self.group), window
             case ChunkedLayers(chunk=chunk):
                 return ChunkedLayers, chunk
@@ -191,11 +192,13 @@ def _specs(groups: Sequence[Layers], settings: CacheSettings) -> Counter[_Spec]:
         padded = block * token
     layers: Counter[_Spec] = Counter()
     for group in groups:
+        own_block = block
         if isinstance(group, StateLayers):
             page = padded or group.state_bytes(settings.state_bytes, settings.shards)
         else:
-            page = block * _token_bytes(group, settings)
-        layers[_Spec(dataclasses.replace(group, count=1), block, page)] += group.count
+            own_block = group.window if isinstance(group, ConvolutionLayers) else block
+            page = own_block * _token_bytes(group, settings)
+        layers[_Spec(dataclasses.replace(group, count=1), own_block, page)] += group.count
     return layers
 
 
@@ -208,6 +211,8 @@ def _aligned_token_bytes(attention: Sequence[Layers], settings: CacheSettings) -
 def _token_bytes(group: Layers, settings: CacheSettings) -> int:
     if isinstance(group, LatentLayers):
         return group.width * (group.element_bytes or settings.element_bytes)
+    if isinstance(group, ConvolutionLayers):
+        return group.token_elements(settings.shards) * settings.state_bytes
     if isinstance(group, AttentionLayers):
         return group.token_elements(settings.shards) * settings.element_bytes * group.states_per_token
     message = f"{group.kind} layers have no tokens"
@@ -262,7 +267,7 @@ def _equal_groups(layers: Counter[_Spec], settings: CacheSettings) -> CacheLayou
 def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
     length, in_flight = settings.max_model_len, settings.in_flight
     match spec.group:
-        case SlidingLayers(window=window) | LatentLayers(window=int(window)):
+        case SlidingLayers(window=window) | ConvolutionLayers(window=window) | LatentLayers(window=int(window)):
             # One block more: the window rarely begins where a block does.
             return -(-min(window - 1 + in_flight, length) // spec.block) + 1
         case ChunkedLayers(chunk=chunk):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bezel_catalog.architectures.layers import (
     AttentionLayers,
     ChunkedLayers,
+    ConvolutionLayers,
     CrossLayers,
     LatentLayers,
     SlidingLayers,
@@ -123,7 +124,7 @@ def layers_bytes(
 def kept_tokens(group: Layers) -> int | None:
     """Tokens that layers keep at most, of the window or the chunk; None where they keep every token."""
     match group:
-        case SlidingLayers(window=window) | LatentLayers(window=int(window)):
+        case SlidingLayers(window=window) | ConvolutionLayers(window=window) | LatentLayers(window=int(window)):
             return window
         case ChunkedLayers(chunk=chunk):
             return chunk
@@ -149,6 +150,8 @@ def _group_bytes(group: Layers, tokens: int, element_bytes: int, shards: int) ->
             return group.count * group.state_bytes(STATE_BYTES, shards)
         case LatentLayers():
             return group.count * tokens * group.width * (group.element_bytes or element_bytes)
+        case ConvolutionLayers():
+            return group.count * tokens * group.token_elements(shards) * STATE_BYTES
         case AttentionLayers():
             return group.count * tokens * group.token_elements(shards) * group.states_per_token * element_bytes
     return 0

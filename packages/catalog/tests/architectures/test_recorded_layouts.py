@@ -37,8 +37,8 @@ BYTES = {"BF16": 2, "F32": 4}
 
 
 def settings(row):
-    """The settings that the recorded engine had. Compressed vectors have blocks of their own on a CPU."""
-    latent = any(group["spec"] == "MLAAttentionSpec" for group in row["groups"])
+    """The settings that the recorded engine had. Models of compressed vectors have blocks of their own on a CPU."""
+    latent = row.get("mla", any(group["spec"] == "MLAAttentionSpec" for group in row["groups"]))
     return CacheSettings(
         max_model_len=row["max_model_len"],
         in_flight=row["in_flight"],

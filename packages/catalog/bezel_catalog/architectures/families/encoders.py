@@ -42,7 +42,6 @@ _BIDIRECTIONAL = (
     "VoyageQwen3Bidirectional",
     "SiglipModel",
     "OpenAIPrivacyFilter",
-    "DeepseekV3Bidirectional",
 )
 
 

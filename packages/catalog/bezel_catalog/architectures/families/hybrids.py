@@ -30,7 +30,7 @@ from bezel_catalog.architectures.families.states import (
     short_convolution,
     type_bytes,
 )
-from bezel_catalog.architectures.layers import FullLayers, Layers, PlainLayers, UnknownLayers
+from bezel_catalog.architectures.layers import FullLayers, LatentLayers, Layers, PlainLayers, UnknownLayers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,8 +194,25 @@ def read_bailing(config: Configuration) -> list[Layers]:
     return [state if size > 0 and (layer + 1) % size else attention for layer in range(count)]
 
 
+def read_bailing_v3(config: Configuration) -> list[Layers]:
+    """Bailing V3: delta attention, a compressed vector in the last layer of each group and in those after the groups.
+
+    Source: vLLM 0.32.0 and 0.33.0, `vllm/model_executor/models/bailing_moe_v3.py` (_is_kda_layer,
+    BailingMoeV3KimiDeltaAttention.get_state_shape, BailingMoeV3MLAAttention with its defaults).
+    """
+    size, count = config.number("layer_group_size"), layer_count(config)
+    grouped = count // size * size
+    state = delta_attention(attention_heads(config), head_dimension(config), config.number("short_conv_kernel_size"))
+    width = config.number("kv_lora_rank", default=512) + config.number("qk_rope_head_dim", default=64)
+    latent = LatentLayers(count=1, width=width)
+    return [latent if (layer + 1) % size == 0 or layer >= grouped else state for layer in range(count)]
+
+
 def read_kimi_linear(config: Configuration) -> list[Layers]:
-    """Kimi Linear: delta attention beside compressed vectors; its layers count from one (kimi_k3)."""
+    """Kimi Linear and Kimi K3: delta attention beside compressed vectors; layers count from one.
+
+    Source: vLLM 0.32.0 and 0.33.0, `vllm/models/kimi_k3/nvidia/` (model.py, kda.py, mla.py).
+    """
     rows = config.get("linear_attn_config") or {}
     full = set(rows.get("full_attn_layers") or ())
     state = delta_attention(
