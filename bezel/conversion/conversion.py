@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from bezel.conversion.converted import Converted, Wishes, candidates, with_settings
 from bezel.conversion.inputs.readers import read_text
 from bezel.conversion.price_change import PriceChange, cost_limits, price_change
+from bezel.conversion.settings.model_place import REVISION, model_place
 from bezel.conversion.stack_text import stack_text
 from bezel.planner import PlanError, make_plan
 from bezel_base.errors import Problem, UserError
+from bezel_catalog import models
 
 if TYPE_CHECKING:
     from datetime import date
@@ -48,6 +50,16 @@ class Conversion:
     def stack(self) -> str:
         """Name of the stack."""
         return self.converted.stack
+
+    @property
+    def unknown_model(self) -> tuple[str, str]:
+        """Place and revision of a model that the catalogue does not have; "" where none follows from the input."""
+        settings = self.converted.settings
+        if settings["model"] in models():
+            return "", ""
+        place = model_place(settings["model"], settings.get("weights", {}), self.converted.project)
+        revision = settings.get("vllm", {}).get(REVISION)
+        return place, revision if isinstance(revision, str) and not place.startswith("gs://") else ""
 
     def remarks(self, kind: str) -> list[Remark]:
         """The remarks of a kind: "not converted", "assumed" or "changes"."""

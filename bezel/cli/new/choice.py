@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from bezel.conversion.settings.model_settings import unpublished_place
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.compare import DEFAULT_CONTEXT, compare
 from bezel.planner.base.money import Priced
@@ -119,7 +120,9 @@ def check_names(model: str, accelerator: str, machines: Sequence[str]) -> None:
         if name and name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [*names]
             consequence = "the catalogue has no such name, so nothing of it is known."
-            problems.append(Problem(option, name, consequence, f"choose {' or '.join(near)}; `bezel catalog show`."))
+            others = "; or name OWNER/NAME of a hub, a folder, or gs://BUCKET/FOLDER" if option == "--model" else ""
+            repair = f"choose {' or '.join(near)}; `bezel catalog show`{others}."
+            problems.append(Problem(option, name, consequence, repair))
     if problems:
         raise WrongValueError(*problems)
 
@@ -131,7 +134,8 @@ def _machines() -> list[str]:
 def _places(model: str, accelerator: str, region: str) -> Iterator[tuple[str, str]]:
     """Accelerators with a region each, as given, the cheapest first; those without a known price are left out."""
     offers = []
-    for row in compare(models()[model], DEFAULT_CONTEXT):
+    record = models()[model]
+    for row in compare(record, min(DEFAULT_CONTEXT, record.architecture.context)):
         name, price = row.offer.machine, row.offer.hourly
         if name in _machines() and accelerator in ("", name) and (isinstance(price, Priced) or accelerator):
             usd = price.usd if isinstance(price, Priced) else Decimal(0)
@@ -165,12 +169,13 @@ def _configurations(
     allowed = limits.get(ALLOWED, {}).get("limits", {}).get(DEV)
     environment = DEV if allowed is None or accelerator in allowed else PROD
     base: dict[str, object] = {"environment": environment, "model": model, "accelerator": accelerator, "region": region}
-    if models()[model].hub_id is None:
-        base |= {"weights": {"path": model}}
+    record = models()[model]
+    if record.hub_id is None:
+        base |= {"weights": unpublished_place(record)}
     if accelerator in tpus():
         zones = [zone for zone in tpus()[accelerator].zones if _region(accelerator, zone) == region]
         base |= {"lease": {"zones": [{"zone": zone} for zone in zones]}}
-    for context in _CONTEXTS:
+    for context in dict.fromkeys(min(each, record.architecture.context) for each in _CONTEXTS):
         for sequences in _SEQUENCES:
             for saving in _SAVINGS:
                 yield {**base, "vllm": {"max-model-len": context, "max-num-seqs": sequences, **saving}}

@@ -62,8 +62,9 @@ def _one_source(sources: list[str]) -> str:
 
 
 def _make_project(word: str, options: argparse.Namespace) -> None:
-    from bezel.cli.new.choice import DEFAULT_MODEL, choose, regions
+    from bezel.cli.new.choice import DEFAULT_MODEL, Choice, choose, regions
     from bezel.cli.new.folder import checked_target, make_folder
+    from bezel.cli.new.model_names import ModelNames, with_row
     from bezel.cli.new.questions import Questions, is_terminal
     from bezel.cli.new.source import library_source
     from bezel.cli.new.stack_text import stack_text
@@ -75,26 +76,34 @@ def _make_project(word: str, options: argparse.Namespace) -> None:
     target = checked_target(word, here)
     source = library_source(options.packages, here)
     limits: dict[str, Any] = json.loads(template_files()["policies/hardware_cost.dev.json"])
-    machine, region = options.accelerator, options.region
-    model = options.model or questions.answer(
-        "--model", "Model?", DEFAULT_MODEL, lambda name: choose(name, machine, region, limits)
+    machine, region, names = options.accelerator, options.region, ModelNames()
+
+    def choose_for(name: str, machine: str, region: str) -> Choice:
+        model = names.id_of(name)
+        with names.using():
+            return choose(model, machine, region, limits)
+
+    named = options.model or questions.answer(
+        "--model", "Model?", DEFAULT_MODEL, lambda name: choose_for(name, machine, region)
     )
-    cheapest = choose(model, machine, region, limits)
+    cheapest = choose_for(named, machine, region)
     machine = machine or questions.answer(
         "--accelerator",
         f"Accelerator? The cheapest on which it fits costs {cheapest.price_text()}.",
         cheapest.accelerator,
-        lambda name: choose(model, name, region, limits),
+        lambda name: choose_for(named, name, region),
     )
-    cheapest = choose(model, machine, region, limits)
+    cheapest = choose_for(named, machine, region)
     region = region or questions.answer(
         "--region",
         f"Region? {machine} is in {', '.join(regions(machine))}.",
         cheapest.region,
-        lambda name: choose(model, machine, name, limits),
+        lambda name: choose_for(named, machine, name),
     )
-    choice = choose(model, machine, region, limits)
+    choice, model = choose_for(named, machine, region), names.id_of(named)
     files = project_files(target.name, source, choice.stack, stack_text(choice))
+    if new_row := names.row_of(model):
+        files = with_row(files, new_row, named)
     make_folder(target, files, with_git=options.git)
     say(f"{target.name}: {model} on {choice.accelerator} in {choice.region}, {choice.price_text()}")
     say("")

@@ -16,6 +16,7 @@ from typing import Literal
 from bezel.cli.new.choice import DEV, PROD, check_names
 from bezel.cli.new.environment_choice import LIMITS, EnvironmentChoice, choose_environment
 from bezel.cli.new.folder import checked_target, make_folder
+from bezel.cli.new.model_names import ModelNames, with_row
 from bezel.cli.new.questions import Questions, is_terminal
 from bezel.cli.new.source import library_source
 from bezel.cli.new.stack_text import SCHEMA
@@ -66,16 +67,19 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
         UserError: Cloud Run or git failed; nothing is left.
     """
     here = Path.cwd()
-    check_names(options.model, options.accelerator, [*accelerators(), *leased_hardware()])
+    check_names("", options.accelerator, [*accelerators(), *leased_hardware()])
     questions = Questions(are_asked=is_terminal() and not options.yes)
     word = word or questions.answer("NAME", "Name of the project?", "", lambda name: checked_target(name, here))
     target = checked_target(word, here)
     library = library_source(options.packages, here)
-    made = _convert(source, options, here)
+    names = ModelNames()
+    made = _convert(source, options, here, names)
     conversion, stack = made.conversion, made.conversion.stack
     # As in every new project the environment names Google's project, so that localcloud can stand for it.
     text = stack_text(replace(conversion.converted, project=""), schema=SCHEMA)
     files = dict(project_files(target.name, library, stack, text, environment=made.environment.name))
+    if new_row := names.row_of(str(conversion.converted.settings["model"])):
+        files = with_row(files, new_row, options.model)
     server, project = conversion.converted.server, conversion.converted.project
     if project:
         files["README.md"] = files["README.md"].replace("my-project", project)
@@ -99,8 +103,10 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     return Exit.REFUSED if refusals or conversion.objections else Exit.DONE
 
 
-def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted:
+def _convert(source: str, options: argparse.Namespace, here: Path, names: ModelNames) -> _Converted:
     """Read the source once, then convert it for the environment whose limits allow it.
+
+    A model that the catalogue does not have is read, and planned by its row.
 
     Raises:
         WrongValueError: The source is not there, or does not run vLLM's server.
@@ -109,16 +115,19 @@ def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted
     # A file has its own project; a service by its short name is one of the environment's project.
     is_short_name = "/" not in source and not (here / source).is_file()
     project = options.project or (cloud_project_of(os.environ) if is_short_name else None) or ""
+    model = names.id_of(options.model)
+    with names.using():
+        check_names(model, "", ())
     wishes = Wishes(
         project=project,
         accelerator=options.accelerator,
         region=options.region,
-        model=options.model,
+        model=model,
         labels=_LABELS,
     )
     today = datetime.now(UTC).date()
     try:
-        with Context(here, os.environ) as context:
+        with Context(here, os.environ) as context, names.using():
             conversion = convert_source(
                 source,
                 folder=here,
@@ -127,16 +136,32 @@ def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted
                 endpoint=context.address("CLOUD_RUN_V2"),
                 today=today,
             )
+        _read_model(conversion, names)
         template = template_files()
         limits = {name: json.loads(template[LIMITS.format(name)]) for name in (DEV, PROD)}
-        environment = choose_environment(conversion, limits)
-        named = replace(wishes, environment=environment.name)
-        conversion = convert_server(conversion.converted.server, named, today=today)
+        with names.using():
+            conversion = convert_server(conversion.converted.server, wishes, today=today)
+            environment = choose_environment(conversion, limits)
+            named = replace(wishes, environment=environment.name)
+            conversion = convert_server(conversion.converted.server, named, today=today)
     except (WrongValueError, RestError):
         raise
     except UserError as error:  # its input is what the user gave
         raise WrongValueError(*error.problems, title=error.title) from None
     return _Converted(conversion, environment)
+
+
+def _read_model(conversion: Conversion, names: ModelNames) -> None:
+    """Read the model of an input where it is not in the catalogue; one that cannot be read is said, and has no row."""
+    place, revision = conversion.unknown_model
+    if not place:
+        return
+    try:
+        names.read(place, revision)
+    except UserError as error:
+        command = f"`bezel catalog add-model {shell_word(f'{place}@{revision}' if revision else place)}`"
+        say(f"{place} could not be read, so the project has no row of it; once that is repaired, {command} writes it:")
+        say(f"{error}\n")
 
 
 def _next_lines(folder: str, stack: str, commands: Sequence[str], *, refused: bool) -> Iterator[str]:

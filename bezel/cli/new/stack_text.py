@@ -38,9 +38,9 @@ def _lines(choice: Choice) -> Iterator[str]:
     for name in ("environment", "model", "accelerator", "region"):
         yield f"  {setting(name)}: {_scalar(values[name])}"
     if "weights" in values:
-        yield "  # This form is not published: the folder in the bucket holds your own copy."
+        yield "  # No hub has this form: the folder in the bucket holds your own copy."
         yield f"  {setting('weights')}:"
-        yield f"    path: {_scalar(values['weights']['path'])}"
+        yield from (f"    {name}: {_scalar(value)}" for name, value in values["weights"].items())
     if is_lease:
         yield "  # Zones in order of preference; a request waits in each for `patience` before the next one is tried."
         yield f"  {setting('lease')}:"

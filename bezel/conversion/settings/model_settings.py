@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from bezel.conversion.inputs.docker_run import LOCAL_FOLDER, LOCAL_REPAIR
 from bezel.conversion.inputs.found_server import Mount, Remark, remark
 from bezel.conversion.inputs.variable_expansion import OPEN
+from bezel.conversion.settings.model_place import model_place
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.loading import HUB, STREAMER
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import shell_word
 from bezel_catalog import closest_record, ids_by_hub_id, models
 
 if TYPE_CHECKING:
@@ -64,20 +66,28 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
     name = name or meant
     record = models().get(name)
     choice = ModelChoice(name, record)
-    if record is None:
-        near = closest_record(argument, models(), ids_by_hub_id())
-        reason = "it is not in the catalogue, so its memory and its speed are not known."
-        repair = f"did you mean {near}?" if near else "see those that are: `bezel models`."
-        choice.remarks.append(remark("not converted", "model", argument, reason, repair))
-    elif argument and name != meant:
+    if record is not None and argument and name != meant:
         choice.remarks.append(remark("changes", "model", argument, f"you name the checkpoint {name} in its place."))
     _choose_place(choice, server, argument, project)
+    if record is None:
+        choice.remarks.insert(0, _unknown(argument, choice, project))
     for other in server.mounts:
         if other != choice.mount:
             reason = "a stack mounts the bucket that holds its model's folder, and no other."
             repair = "copy the model's files into a folder of it: `bezel weights copy`." if choice.mount is None else ""
             choice.remarks.append(remark("not converted", f"mount {other.path}", other.bucket, reason, repair))
     return choice
+
+
+def _unknown(argument: str, choice: ModelChoice, project: str) -> Remark:
+    """A model that the catalogue does not have, with the command that writes its row."""
+    repair = "see those that are: `bezel catalog show models`."
+    if near := closest_record(argument, models(), ids_by_hub_id()):
+        repair = f"did you mean {near}?"
+    elif place := model_place(choice.name, choice.weights, project):
+        repair = f"write its row in the project: `bezel catalog add-model {shell_word(place)}`."
+    reason = "it is not in the catalogue, so its memory and its speed are not known."
+    return remark("not converted", "model", argument, reason, repair)
 
 
 def _choose_place(choice: ModelChoice, server: FoundServer, argument: str, project: str) -> None:
@@ -104,6 +114,10 @@ def _choose_place(choice: ModelChoice, server: FoundServer, argument: str, proje
         reason = "a stack reads it from its bucket: nothing is downloaded from the hub at a start."
         repair = f"copy it there once: `bezel weights copy`; or write bezel:weights: {{loading: {HUB.id}}}."
         choice.remarks.append(remark("changes", "model", argument, reason, repair))
+    if choice.record is not None and choice.record.hub_id is None and "path" not in choice.weights:
+        choice.weights = unpublished_place(choice.record)
+        reason = "no hub has the model: it is the folder of your own copy."
+        choice.remarks.append(remark("assumed", "bezel:weights.path", choice.weights["path"], reason))
 
 
 def _first_text(value: object) -> str:
@@ -120,9 +134,17 @@ def _catalogue_id(text: str) -> str | None:
     last = plain.rpartition("/")[2]
     is_folder = plain.startswith(("/", "gs://", "./", "~")) or "/" not in plain
     for each, record in models().items() if is_folder and last else ():
-        if last in (each, (record.folder or each).lower()):
+        if last in (each, (record.folder or each).lower().rpartition("/")[2]):
             return each
     return None
+
+
+def unpublished_place(record: Model) -> dict[str, str]:
+    """`bezel:weights` of a model that no hub has: the folder that it was read from, else one of its id."""
+    if not record.source.startswith("gs://"):
+        return {"path": record.id}
+    bucket, _, folder = record.source.removeprefix("gs://").partition("/")
+    return {"bucket": bucket, "path": folder}
 
 
 def _place(bucket: str, path: str, record: Model | None, project: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import Remark, remark
+from bezel.conversion.settings.model_place import REVISION
 from bezel.conversion.settings.model_settings import moved_paths
 from bezel.planner.vllm.arguments import PORT, chosen_arguments, default_options, leased_options, typed_values
 from bezel.planner.vllm.loading import FUSE, PREFETCH, loading_options
@@ -65,6 +66,10 @@ def option_settings(
     record = choice.record
     if record is None:
         return values, None, remarks
+    revision = values.pop(REVISION, None) if record.commit else None
+    if revision is not None:
+        reason = f"the project's row of the model is of the commit {record.commit}, which is served."
+        remarks.append(remark("changes", f"--{REVISION}", revision, reason))
     if "served-model-name" not in values and argument != record.id:
         values["served-model-name"] = argument
     loading = choice.weights.get("loading")

@@ -14,7 +14,8 @@ from pydantic import Field
 
 from bezel.model_sources.cached import describe
 from bezel.model_sources.description import Description
-from bezel.model_sources.places import CLOUD_STORAGE, ModelRefusedError, is_folder, repository_of
+from bezel.model_sources.new_row import catalogued_id
+from bezel.model_sources.places import ModelRefusedError
 from bezel.model_sources.rows import free_id, notes_of, row_of
 from bezel.operations.arguments.model import Arguments, Option, Reach, Word
 from bezel.operations.catalog.stack_token import stack_token
@@ -23,7 +24,6 @@ from bezel.operations.changes.plan import Outcome, Plan, plain_all
 from bezel.operations.context import Context
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
-from bezel_catalog.models import catalogue_models
 from bezel_catalog.project_models.reading import FILE, read_rows
 from bezel_catalog.project_models.row import ModelRow, model_of
 from bezel_catalog.project_models.text import with_row
@@ -106,7 +106,7 @@ def apply_add_model(context: Context, plan: Plan) -> Outcome:
 def _read(context: Context, arguments: AddModelArguments) -> tuple[str, ModelRow, Description]:
     """The file's text, the new row, and what it was made from."""
     source = arguments.model.strip()
-    _refuse_catalogued(source, arguments.revision or "")
+    _refuse_catalogued(source)
     text = _text(context)
     rows = read_rows(text)
     description = describe(
@@ -122,15 +122,12 @@ def _read(context: Context, arguments: AddModelArguments) -> tuple[str, ModelRow
     return text, row, description
 
 
-def _refuse_catalogued(source: str, revision: str) -> None:
+def _refuse_catalogued(source: str) -> None:
     """Refuse a model that the catalogue has, before anything is read of it."""
-    if source.startswith(CLOUD_STORAGE) or is_folder(source):
-        return
-    name = repository_of(source, revision).id
-    same = next((each for each in catalogue_models().values() if (each.hub_id or "").lower() == name.lower()), None)
+    same = catalogued_id(source)
     if same is not None:
         consequence = "the catalogue has it, with figures that were measured, so nothing was read and nothing written."
-        raise ModelRefusedError(Problem("MODEL", source, consequence, f"write `bezel:model: {same.id}` in the stack."))
+        raise ModelRefusedError(Problem("MODEL", source, consequence, f"write `bezel:model: {same}` in the stack."))
 
 
 def _text(context: Context) -> str:
