@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.memory.comparison import another_model, figures_of, findings_of, planned_figures
+from bezel.operations.memory.comparison import EVERYTHING, another_model, figures_of, findings_of, planned_figures
 from bezel.operations.memory.memory import Memory, MemoryArguments, memory
 from bezel.operations.memory.reported import Reported, ReportedFigure, reported_by_log, reported_by_metrics
 from bezel.planner import make_plan
@@ -135,7 +135,7 @@ def test_a_server_that_is_as_planned_shows_no_mistake_of_the_plan() -> None:
     assert findings_of(figures) == ()
     compared = {each.name for each in figures if each.is_plan_wrong is False}
     assert compared == {
-        "weights", "kv_cache", "kv_tokens", "concurrency", "max_model_len"
+        "weights", "kv_cache", "kv_tokens", "concurrency", "kv_token", "max_model_len"
     }  # fmt: skip
     unknown = {each.name for each in figures if each.measured is None}
     assert unknown == {"total", "cap", "used_before_cache", "gpu_memory_utilization"}
@@ -165,8 +165,8 @@ def test_nothing_is_compared_where_another_model_is_served() -> None:
     tiny = lines(*(text.replace(STARTED, OTHER).replace("7.25", "0.06") for text in GPU))
     reported = reported_by_log(tiny)
     why = another_model(reported, "/mnt/models/planned")
-    assert "not judged: the server runs /models/other" in why
-    figures = figures_of(reported, plan, "plan", "unknown", not_judged=why)
+    assert "the server runs /models/other" in why
+    figures = figures_of(reported, plan, "plan", "unknown", not_judged=EVERYTHING)
     assert {each.deviation for each in figures} == {each.is_plan_wrong for each in figures} == {None}
     assert findings_of(figures) == ()
     assert next(each for each in figures if each.name == "kv_cache").measured == 0.06

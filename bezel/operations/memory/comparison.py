@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bezel.operations.memory.reported import Reported, ReportedFigure
+from bezel.operations.memory.reported import GIB, Reported, ReportedFigure
 from bezel.operations.results import Result
 
 TOLERANCE = 0.05
 """Largest deviation of a figure of the plan from the server's, as a share of the planned one."""
+
+_LEAST_GIB = 1.0  # below it the second decimal of a log is more than 1 %
+_LEAST_GIB_SHOWN = 0.01
 
 Name = Literal[
     "total",
@@ -25,6 +28,7 @@ Name = Literal[
     "kv_tokens",
     "concurrency",
     "full_context_sequences",
+    "kv_token",
     "max_model_len",
     "gpu_memory_utilization",
 ]
@@ -37,6 +41,7 @@ _TITLES: Mapping[Name, tuple[str, str]] = {
     "kv_tokens": ("KV cache", "tokens"),
     "concurrency": ("maximum concurrency, as vLLM counts it", "sequences"),
     "full_context_sequences": ("sequences at full context", "sequences"),
+    "kv_token": ("KV cache of a token", "bytes"),
     "max_model_len": ("longest sequence", "tokens"),
     "gpu_memory_utilization": ("gpu-memory-utilization", "share"),
 }
@@ -52,7 +57,12 @@ _CONSEQUENCES: Mapping[str, tuple[str, str]] = {
     "kv_cache": ("more sequences fit", "fewer sequences fit"),
     "kv_tokens": ("more sequences fit", "fewer sequences fit"),
     "concurrency": ("more sequences fit", "requests wait earlier"),
+    "kv_token": ("fewer sequences fit", "more sequences fit"),
 }
+NOTHING: frozenset[Name] = frozenset()
+EVERYTHING: frozenset[Name] = frozenset(_TITLES)
+OF_THE_MACHINE: frozenset[Name] = EVERYTHING - {"weights", "kv_token", "max_model_len"}
+"""Figures that another machine changes; the others are those of the model and of its options."""
 
 
 class MemoryFigure(Result):
@@ -60,7 +70,9 @@ class MemoryFigure(Result):
 
     name: Name = Field(description="name of the figure")
     title: str = Field(description="name for people")
-    unit: str = Field(description="GiB, tokens, sequences or share; GiB of one GPU, or of all chips of a TPU slice")
+    unit: str = Field(
+        description="GiB, tokens, sequences, bytes or share; GiB of one GPU, or of all chips of a TPU slice"
+    )
     measured: float | None = Field(description="as the server reports it")
     measured_origin: str = Field(description="where that comes from, or why it is unknown")
     planned: float | None = Field(description="as the plan has it")
@@ -78,11 +90,11 @@ def another_model(reported: Reported, planned_model: str) -> str:
     """
     if not reported.model or not planned_model or reported.model == planned_model:
         return ""
-    return f"not judged: the server runs {reported.model}, and the plan is of {planned_model}"
+    return f"the server runs {reported.model}, and the plan is of {planned_model}"
 
 
 def figures_of(
-    reported: Reported, fit: Mapping[str, Any], origin: str, unread: str, *, not_judged: str = ""
+    reported: Reported, fit: Mapping[str, Any], origin: str, unread: str, *, not_judged: frozenset[Name] = NOTHING
 ) -> tuple[MemoryFigure, ...]:
     """Every figure, in the order in which memory is taken.
 
@@ -91,7 +103,7 @@ def figures_of(
         fit: `as_output()` of the plan's fit; {} without a plan.
         origin: Where the plan is from, or why there is none.
         unread: Why a figure of the server is unknown.
-        not_judged: Why no figure is compared, "" where they are.
+        not_judged: Names of the figures that are not compared.
     """
     measured = {
         "total": reported.total,
@@ -102,13 +114,21 @@ def figures_of(
         "kv_tokens": reported.tokens,
         "concurrency": reported.concurrency,
         "full_context_sequences": sequences(reported),
+        "kv_token": token_bytes(reported),
         "max_model_len": reported.length,
         "gpu_memory_utilization": reported.utilization,
     }
     values = planned_figures(fit)
     missing = f"not a figure of the {origin}" if fit else origin
     return tuple(
-        _figure(name, measured[name], values.get(name), origin if name in values else missing, unread, not_judged)
+        _figure(
+            name,
+            measured[name],
+            values.get(name),
+            origin if name in values else missing,
+            unread,
+            is_judged=name not in not_judged,
+        )
         for name in _TITLES
     )
 
@@ -123,15 +143,17 @@ def planned_figures(fit: Mapping[str, Any]) -> dict[str, float]:
         concurrency = tokens / length
     elif concurrency is not None and length:
         tokens = float(int(concurrency * length))
+    cache = _of(fit, "kv_cache_gib")
     figures = {
         "total": total,
         "cap": budget,
         "weights": weights,
         "used_before_cache": None if weights is None or overhead is None else weights + overhead,
-        "kv_cache": _of(fit, "kv_cache_gib"),
+        "kv_cache": cache,
         "kv_tokens": tokens,
         "concurrency": concurrency,
         "full_context_sequences": _of(fit, "full_context_sequences"),
+        "kv_token": cache * GIB / tokens if cache and tokens else None,
         "max_model_len": length,
         "gpu_memory_utilization": round(budget / total, 2) if budget is not None and total else None,
     }
@@ -147,6 +169,22 @@ def sequences(reported: Reported) -> ReportedFigure | None:
     if reported.concurrency is None:
         return None
     return ReportedFigure(float(int(reported.concurrency.value)), f"at least, {reported.concurrency.origin}")
+
+
+def token_bytes(reported: Reported) -> ReportedFigure | None:
+    """Bytes of the KV cache for each token that the server counts in it; None where a log's two decimals are too few.
+
+    Both are the server's own figures, and their quotient does not depend on how much memory it has.
+    """
+    cache, tokens = reported.cache, reported.tokens
+    if (
+        cache is None
+        or tokens is None
+        or not tokens.value
+        or (cache.value < _LEAST_GIB and not reported.is_cache_exact)
+    ):
+        return None
+    return ReportedFigure(cache.value * GIB / tokens.value, f"its KV cache by its tokens: {cache.origin}")
 
 
 def findings_of(figures: tuple[MemoryFigure, ...]) -> tuple[str, ...]:
@@ -169,25 +207,25 @@ def findings_of(figures: tuple[MemoryFigure, ...]) -> tuple[str, ...]:
 def number(value: float, unit: str) -> str:
     """A figure with its unit, for people."""
     if unit == "GiB":
-        return f"{value:.2f} GiB"
+        return f"{value * 1024:.2f} MiB" if 0 < value < _LEAST_GIB_SHOWN else f"{value:.2f} GiB"
     return f"{value:,.0f} {unit}" if value == int(value) else f"{value:,.2f} {unit}"
 
 
 def _figure(
-    name: Name, measured: ReportedFigure | None, planned: float | None, origin: str, unread: str, not_judged: str
+    name: Name, measured: ReportedFigure | None, planned: float | None, origin: str, unread: str, *, is_judged: bool
 ) -> MemoryFigure:
     title, unit = _TITLES[name]
     deviation = None if measured is None or not planned else measured.value / planned - 1
-    if not_judged or name in _BOUNDS:
+    if not is_judged or name in _BOUNDS:
         deviation = None
     allowed = 0.0 if name in _SETTINGS else TOLERANCE
     return MemoryFigure(
         name=name,
         title=title,
         unit=unit,
-        measured=None if measured is None else round(measured.value, 4),
+        measured=None if measured is None else round(measured.value, 6),
         measured_origin=unread if measured is None else measured.origin,
-        planned=None if planned is None else round(planned, 4),
+        planned=None if planned is None else round(planned, 6),
         planned_origin=origin,
         deviation=None if deviation is None else round(deviation, 4),
         is_plan_wrong=None if deviation is None else abs(round(deviation, 4)) > allowed,

@@ -18,7 +18,16 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading import bounds
 from bezel.operations.logs.logs import LogsArguments, logs
-from bezel.operations.memory.comparison import MemoryFigure, another_model, figures_of, findings_of, number
+from bezel.operations.memory.comparison import (
+    EVERYTHING,
+    NOTHING,
+    OF_THE_MACHINE,
+    MemoryFigure,
+    another_model,
+    figures_of,
+    findings_of,
+    number,
+)
 from bezel.operations.memory.reported import (
     LOG_TEXTS,
     Reported,
@@ -27,6 +36,7 @@ from bezel.operations.memory.reported import (
     reported_by_log,
     reported_by_metrics,
 )
+from bezel.operations.memory.served_files import served_weights
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.redaction import clean_text
@@ -36,15 +46,20 @@ from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
 from bezel_base.console import align_columns
 from bezel_base.errors import UserError, one_line
+from bezel_catalog.quantities import GIB
 
 if TYPE_CHECKING:
     from bezel.operations.log_reading.lines import LogLine
+    from bezel_catalog import Model
 
 _SECONDS, _WAKE_SECONDS = 30.0, 600.0
 _MOST_LINES = 200
 _MAX_MODELS = 1 << 20
 _UNREAD = "unknown: neither the log nor the metrics report it"
 _NOTE = 500
+_SAME_MODEL = (
+    "; the folder holds the same model, on another machine: what the model needs is compared, nothing of the machine"
+)
 
 
 class MemoryArguments(Arguments):
@@ -113,18 +128,41 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     if note := disagreement(by_log, by_metrics):
         notes.append(note)
     reported = combine(by_log, by_metrics)
-    if not_judged := another_model(reported, model):
-        notes.append(not_judged)
+    not_judged = NOTHING
+    if another := another_model(reported, model):
+        same = served_weights(context, deployment.stack, reported.model)
+        not_judged = OF_THE_MACHINE if same else EVERYTHING
+        notes.append(f"{another}{_SAME_MODEL}" if same else f"not judged: {another}")
+        if same:
+            planned, weights = same
+            reported = replace(reported, weights=reported.weights or weights)
+            fit = {**fit, **_exact_weights(fit, planned)}
+            if reported.cache_dtype != _planned_cache_dtype(deployment):
+                not_judged |= {"kv_token"}
     figures = figures_of(reported, fit, origin, _UNREAD, not_judged=not_judged)
     return Memory(
         stack=deployment.stack,
-        is_read=replace(reported, model="") != Reported(),
+        is_read=reported.has_figures,
         plan_origin=origin,
         figures=figures,
         findings=findings_of(figures),
         notes=tuple(clean_text(note, _NOTE) for note in notes),
         simulated=deployment.is_simulated,
     )
+
+
+def _exact_weights(fit: Mapping[str, Any], model: "Model") -> dict[str, float]:
+    """The planned weights to the byte: outputs have two decimals, which a model for tests does not fill."""
+    is_alone = fit and not any(fit.get(name) for name in ("draft_gib", "adapters_gib", "offloaded_gib"))
+    return {"weights_gib": model.weight_bytes / GIB} if is_alone else {}
+
+
+def _planned_cache_dtype(deployment: Deployment) -> str:
+    """`kv-cache-dtype` of the arguments that were deployed."""
+    arguments = deployment.server_outputs.get("arguments")
+    words = arguments if isinstance(arguments, list) else []
+    values = [str(word).partition("=")[2] for word in words if str(word).startswith("--kv-cache-dtype=")]
+    return values[-1] if values else "auto"
 
 
 def _plan_facts(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str, str]:
@@ -154,7 +192,7 @@ def _by_log(context: Context, deployment: Deployment, since: str, notes: list[st
         notes.append(f"the log could not be read: {one_line(error)}")
         return Reported()
     reported = reported_by_log(sorted(dict.fromkeys(lines), key=lambda line: line.time or ""))
-    if replace(reported, model="") == Reported():
+    if not reported.has_figures:
         of_machines = ": the console of a machine has the lines of its container only if that ended"
         notes.append(f"the log has no line about memory since {since}{of_machines if deployment.leases else ''}")
     return reported

@@ -83,6 +83,8 @@ class Reported:
         length: Longest sequence, in tokens.
         utilization: gpu-memory-utilization.
         model: vLLM's model argument, a path or a hub id; "" is unknown.
+        cache_dtype: Type of the KV cache's elements, as the option names it; "" is unknown.
+        is_cache_exact: Whether the memory of the KV cache is known to the byte.
     """
 
     total: ReportedFigure | None = None
@@ -95,6 +97,13 @@ class Reported:
     length: ReportedFigure | None = None
     utilization: ReportedFigure | None = None
     model: str = ""
+    cache_dtype: str = ""
+    is_cache_exact: bool = False
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether the server reported any figure."""
+        return any(isinstance(getattr(self, name), ReportedFigure) for name in Reported.__dataclass_fields__)
 
 
 def reported_by_log(lines: Iterable[Line]) -> Reported:
@@ -133,7 +142,7 @@ def reported_by_metrics(config: Mapping[str, str]) -> Reported:
     explicit = _number(config.get("kv_cache_memory_bytes", ""))
     if explicit is not None:
         readings["cache"] = ReportedFigure(explicit / GIB, _METRICS)
-    return Reported(**readings)
+    return Reported(**readings, cache_dtype=config.get("cache_dtype", ""), is_cache_exact=explicit is not None)
 
 
 def combine(log: Reported, metrics: Reported) -> Reported:
