@@ -4,9 +4,8 @@ What is chosen is planned as a preview plans it, so a stack file made of it has 
 of the file (`stack_text`) and questions (`command`).
 """
 
-import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,9 @@ from bezel.conversion.settings.model_settings import unpublished_place
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.compare import DEFAULT_CONTEXT, compare
 from bezel.planner.base.money import Priced
-from bezel.planner.base.problems import setting
+from bezel.planner.base.problems import one_of, setting
 from bezel_base.errors import Problem, WrongValueError
-from bezel_catalog import accelerators, models, tpus
+from bezel_catalog import accelerators, closest, closest_record, ids_by_hub_id, models, tpus
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
@@ -89,19 +88,17 @@ def choose(model: str, accelerator: str, region: str, limits: Mapping[str, Any])
             problems of the plan for the cheapest place.
     """
     check_names(model, accelerator, _machines())
-    places = list(_places(model, accelerator, region))
-    if not places:
-        raise _no_place(accelerator, region)
     first: PlanError | None = None  # of the cheapest place, which is the one that is meant
-    for kind, place in places:
-        last: PlanError | None = None
-        for configuration in _configurations(model, kind, place, limits):
-            try:
-                return _choice_of(configuration)
-            except PlanError as error:
-                last = error
-        first = first or last
-    raise _as_options(first, model, accelerator)
+    for kind, place in _places(model, accelerator, region):
+        outcome = _try(model, kind, place, limits)
+        if isinstance(outcome, Choice):
+            return outcome
+        first = first or outcome
+    refusals = [*_as_options(first)] if first else []
+    if region and not (first and accelerator):
+        refusals = [*_region_problems(model, accelerator, region, limits), *refusals]
+    where = f"on {accelerator}" if accelerator else f"in {region}" if region else "on any accelerator of the catalogue"
+    raise WrongValueError(*refusals, title=f"{json.dumps(model)[1:-1]} cannot be served {where}")
 
 
 def check_names(model: str, accelerator: str, machines: Sequence[str]) -> None:
@@ -118,11 +115,10 @@ def check_names(model: str, accelerator: str, machines: Sequence[str]) -> None:
     problems = []
     for option, name, names in (("--model", model, list(models())), ("--accelerator", accelerator, machines)):
         if name and name not in names:
-            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [*names]
             consequence = "the catalogue has no such name, so nothing of it is known."
-            others = "; or name OWNER/NAME of a hub, a folder, or gs://BUCKET/FOLDER" if option == "--model" else ""
-            repair = f"choose {' or '.join(near)}; `bezel catalog show`{others}."
-            problems.append(Problem(option, name, consequence, repair))
+            near = closest_record(name, names, ids_by_hub_id() if option == "--model" else None)
+            others = " A hub's OWNER/NAME, a folder or gs://BUCKET/FOLDER is a model too." if option == "--model" else ""
+            problems.append(Problem(option, name, consequence, one_of(names, near) + others))
     if problems:
         raise WrongValueError(*problems)
 
@@ -190,23 +186,44 @@ def _choice_of(configuration: Mapping[str, Any]) -> Choice:
     return Choice(configuration, plan, hourly)
 
 
-def _no_place(accelerator: str, region: str) -> WrongValueError:
-    names = regions(accelerator)
-    near = difflib.get_close_matches(region, names, n=2) or names
-    what = accelerator or "any accelerator of the catalogue"
-    consequence = f"this region is not known to have {what}, so nothing could be deployed there."
-    return WrongValueError(Problem("--region", region, consequence, f"choose one of {', '.join(near)}."))
+def _region_problems(model: str, accelerator: str, region: str, limits: Mapping[str, Any]) -> Iterator[Problem]:
+    """Why nothing can be chosen in a region that was given, and the regions where something can."""
+    tried = [_try(model, kind, place, limits) for kind, place in _places(model, accelerator, "")]
+    elsewhere: dict[str, Choice] = {}
+    for choice in (each for each in tried if isinstance(each, Choice)):
+        for name in _regions(choice.accelerator):
+            if name not in elsewhere and isinstance(here := _try(model, choice.accelerator, name, limits), Choice):
+                elsewhere[name] = here
+    there = [name for name in _machines() if region in _regions(name)]
+    consequence = f"it has {', '.join(there)}, none of which serves {model} at a known price."
+    if not there or accelerator not in ("", *there):
+        what = accelerator or "an accelerator of the catalogue"
+        consequence = f"this region is not known to have {what}, so nothing could be deployed there."
+    near = closest(region, elsewhere, likeness=0.85)  # a typing error, not a neighbouring region
+    cheapest = sorted(elsewhere.values(), key=lambda each: (each.region != near, each.hourly.usd, each.region))
+    listed = ", ".join(f"{each.region} ({each.accelerator}, {each.price_text()})" for each in cheapest)
+    repair = f"choose a region where {model} can be served: {listed}."
+    if not listed:
+        repair = f"leave it out, or choose one of {', '.join(regions(accelerator))}."
+    yield Problem("--region", region, consequence, repair)
+    if not elsewhere:
+        yield from (problem for each in tried[:1] if isinstance(each, PlanError) for problem in _as_options(each))
 
 
-def _as_options(error: PlanError | None, model: str, accelerator: str) -> WrongValueError:
+def _try(model: str, accelerator: str, region: str, limits: Mapping[str, Any]) -> Choice | PlanError:
+    """What can be chosen at a place, with the longest requests; the last refusal where nothing can."""
+    refusal = PlanError.of([], "")
+    for configuration in _configurations(model, accelerator, region, limits):
+        try:
+            return _choice_of(configuration)
+        except PlanError as error:
+            refusal = error
+    return refusal
+
+
+def _as_options(error: PlanError) -> Iterator[Problem]:
     """The problems of a plan, by the options that the user gave."""
     options = {setting(name): f"--{name}" for name in ("model", "accelerator", "region")}
-    problems: Iterable[Problem] = error.problems if error else ()
-    shown = [
-        Problem(options.get(each.key, each.key), each.value, each.consequence, each.repair)
-        if each.value is not None
-        else each
-        for each in problems
-    ]
-    where = accelerator or "any accelerator of the catalogue"
-    return WrongValueError(*shown, title=f"{json.dumps(model)[1:-1]} cannot be served on {where}")
+    for each in error.problems:
+        named = each.value is not None
+        yield Problem(options.get(each.key, each.key), each.value, each.consequence, each.repair) if named else each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from bezel.cli.main import main
+from bezel.cli.new.choice import choose
+from bezel_base.errors import WrongValueError
+from bezel_catalog import models
 
 ROOT = Path(__file__).parents[3]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -53,7 +57,11 @@ REFUSED = {
     "a file in the way": (["file"], ("there is a file of this name",)),
     "a link": (["link"], ("it is a link to empty", "remove the link")),
     "an unknown model": (["chat", "--model", "gemma-4-12b-it-qat"], ("--model", "gemma-4-12b-it-qat-w4a16")),
-    "another maker's model": (["chat", "--model", "llama"], ("--model = llama", "no such name", "choose gemma-4")),
+    "a part of a model's name": (
+        ["chat", "--model", "gemma-4-12b-qat"],
+        ("--model = gemma-4-12b-qat", "did you mean gemma-4-12b-it-qat-w4a16?"),
+    ),
+    "another maker's model": (["chat", "--model", "llama"], ("--model = llama", "no such name", "choose one of gemma")),
     "an unknown accelerator": (["chat", "--accelerator", "nvidia-l5"], ("--accelerator = nvidia-l5", "nvidia-l4")),
     "a model that does not fit": (
         ["chat", "--model", "gemma-4-31b-it", "--accelerator", "nvidia-l4"],
@@ -62,6 +70,23 @@ REFUSED = {
     "a region without the accelerator": (
         ["chat", "--accelerator", "nvidia-l4", "--region", "us-central1"],
         ("--region = us-central1", "nvidia-l4", "us-east4"),
+    ),
+    "a region without a machine for the model": (
+        ["chat", "--region", "us-east5"],
+        ("served in us-east5", "--region = us-east5", "it has v6e-1, v6e-4, v6e-8, none", "us-east4 (nvidia-l4"),
+    ),
+    "an unknown region": (
+        ["chat", "--region", "us-east9"],
+        ("--region = us-east9", "not known to have an accelerator", "can be served: europe-west1 (nvidia-l4, 1.0"),
+    ),
+    "a misspelt region": (["chat", "--region", "us-esat4"], ("can be served: us-east4 (nvidia-l4",)),
+    "a region without any price": (
+        ["chat", "--region", "asia-southeast1"],
+        ("nvidia-l4, nvidia-rtx-pro-6000, none of which", "at a known price", "Missing price row"),
+    ),
+    "a region and a machine that is too small": (
+        ["chat", "--model", "gemma-4-31b-it", "--accelerator", "nvidia-l4", "--region", "us-east5"],
+        ("2 problems", "--region = us-east5", "leave it out, or choose one of", "--model = gemma-4-31b", "57.74 GiB"),
     ),
     "a region without a price": (
         ["chat", "--accelerator", "nvidia-l4", "--region", "asia-southeast1"],
@@ -95,6 +120,18 @@ def test_a_wrong_input_is_named_and_leaves_nothing(
     for phrase in (*phrases, "Repair: "):
         assert phrase in error, error
     assert contents(here) == before
+
+
+@pytest.mark.parametrize("model", models())
+def test_a_region_that_a_refusal_names_is_taken(model: str) -> None:
+    """Each model of the catalogue in a region that nothing has: each region of the repair, with its accelerator."""
+    with pytest.raises(WrongValueError) as caught:
+        choose(model, "", "us-east9", {})
+    (problem,) = caught.value.problems
+    places = re.findall(r"([a-z]+-[a-z]+\d) \(([a-z0-9-]+),", str(problem))
+    assert places
+    for region, accelerator in places:
+        assert choose(model, "", region, {}).accelerator == accelerator
 
 
 @pytest.mark.parametrize(
