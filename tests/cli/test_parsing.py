@@ -1,8 +1,9 @@
 """An invalid command line is reported in two lines, by the command that it was for, or as JSON."""
 
 import importlib
+import importlib.metadata
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,12 @@ COPY = ("weights", "copy", "l4-qat")
         (("plan", "l4-qat", "--", "--diff"), "bezel plan: unrecognized argument: --diff"),
         (("local", "up"), "bezel local up: the following arguments are required: STACK"),
         ((*UP, "--dead", "3"), "bezel local up: unrecognized argument: --dead 3; did you mean --deadline?"),
+        (("deply", "l4-qat"), "bezel: no command is called 'deply'; did you mean deploy?"),
+        (("up",), "bezel: no command is called 'up'; did you mean deploy?"),
+        (("bench", "rnu"), "bezel bench: no command is called 'rnu'; did you mean run?"),
+        (("zzz",), "bezel: no command is called 'zzz'"),
+        (("--errors", "yaml", "plan"), "bezel: argument --errors: invalid choice: 'yaml'; choose from text, json"),
+        (("--errors", "jsno", "plan"), "bezel: argument --errors: invalid choice: 'jsno'; did you mean json?"),
         ((*UP, "x", "--", "--diff"), "bezel: arguments that are passed on must follow --: x precedes it"),
     ],
 )
@@ -60,8 +67,39 @@ def test_a_mistake_is_reported_with_what_was_perhaps_meant(
     program, _, text = message.partition(": ")
     assert main(arguments) == 2
     assert capsys.readouterr().err == f"{message}\nAll options: {program} --help\n"
+    if arguments[0] == "--errors":
+        return
     assert main(["--errors", "json", *arguments]) == 2
     assert json.loads(capsys.readouterr().err) == {"title": program, "problems": [{"text": text}]}
+
+
+def ended_code(arguments: Sequence[str]) -> object:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return ended.value.code
+
+
+@pytest.mark.parametrize("command", [(), ("plan",), ("bench", "run")])
+def test_help_as_a_word_shows_what_the_option_shows(
+    capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    codes = (ended_code(["help", *command]), ended_code([*command, "--help"]))
+    shown = capsys.readouterr().out
+    assert codes == (0, 0)
+    assert shown[: len(shown) // 2] == shown[len(shown) // 2 :]
+    assert shown.startswith("usage: " + " ".join(("bezel", *command)))
+
+
+def test_a_call_without_a_command_shows_the_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended_code([]) == 2
+    bare = capsys.readouterr()
+    assert ended_code(["--help"]) == 0
+    assert (bare.out, bare.err) == (capsys.readouterr().out, "")
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended_code(["--version"]) == 0
+    assert capsys.readouterr().out == f"bezel {importlib.metadata.version('bezel')}\n"
 
 
 def test_what_is_right_is_read_whole() -> None:

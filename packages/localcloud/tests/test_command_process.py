@@ -232,7 +232,7 @@ def _taken_port() -> Iterator[str]:
 taken_port = pytest.fixture(_taken_port)
 
 MISTAKES = {
-    "an unknown command": (("sevre",), 2, "invalid choice: 'sevre'"),
+    "an unknown command": (("sevre",), 2, "no command is called 'sevre'; did you mean serve?"),
     "an unknown option": (("serve", "--enabel", "run"), 2, "did you mean --enable"),
     "an unknown API": (("serve", "--dir", "new", "--enable", "rnu"), 2, "localcloud does not serve this API"),
     "a port that is none": (("serve", "--port", "70000"), 2, "expected a port, from 0 to 65535"),

@@ -8,13 +8,15 @@ these. `options` names tables of options; of those in `require` one exclusive op
 is a parameter of `argparse.add_argument`; `exclusive` marks the options of a table that exclude each other. A command
 with `dashed_values` takes a word that begins with dashes as a value unless it is one of its options. A command with
 `alone` may be called without one of its subcommands, and its options may stand before or after theirs. A command with
-`exit_codes`, code -> meaning, shows them at the end of its help, with those that every command has.
+`exit_codes`, code -> meaning, shows them at the end of its help, with those that every command has. `other_words`, word
+of other programs -> command, are named where such a word is typed. The action `version` takes a `distribution`.
 """
 
 import argparse
 import difflib
 import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +29,8 @@ from bezel_base.errors import NOT_SHOWN, WrongValueError, format_value
 argparse._ = str  # type: ignore[attr-defined]
 
 Spec = Mapping[str, Any]
+_HELP = "help"
+_COMMANDS = ("command", "action")  # of a program in groups, of a command
 CARRIED = ("run", "call", "needs_project", "operation")
 """Keys of a command that the parsed options carry: what runs it, with what."""
 
@@ -36,6 +40,20 @@ class UsageError(WrongValueError):
 
     def __str__(self) -> str:
         return f"{self.title}: {self.problems[0]}\nAll options: {self.title} --help"
+
+
+class _ShowVersion(argparse.Action):
+    """Print the version of the program's distribution, and end."""
+
+    def __init__(self, *, distribution: str, **kwargs: Any) -> None:
+        super().__init__(nargs=0, **kwargs | {"dest": argparse.SUPPRESS})
+        self._distribution = distribution
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version  # late: it takes a fifth of the time of a help
+
+        sys.stdout.write(f"{parser.prog} {version(self._distribution)}\n")
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,6 +84,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        self.register("action", "version", _ShowVersion)
         for name, parse in {
             "int": _integer,
             "float": _number,
@@ -109,7 +128,7 @@ class Parser(argparse.ArgumentParser):
         grouped = any("group" in spec for spec in commands.values())
         # Commands in groups are shown by their groups: then the list of all commands is left out of usage and help.
         actions = self.add_subparsers(
-            dest="command" if grouped else "action",
+            dest=_COMMANDS[0] if grouped else _COMMANDS[1],
             required=required,
             metavar="COMMAND",
             prog=self.prog,
@@ -138,7 +157,17 @@ class Parser(argparse.ArgumentParser):
         return f" {word}" if word.startswith("-") and not is_option else word
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones."""
+        """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones.
+
+        `help COMMAND` is `COMMAND --help`. Without any argument the help is shown too, and the program ends with 2: it
+        has done nothing.
+        """
+        commands = self._spec.get("commands", {})
+        if not arguments and commands and not self._spec.get("alone"):
+            self.fill().print_help()
+            self.exit(2)
+        if [*arguments[:1]] == [_HELP] and _HELP not in commands:
+            arguments = [*arguments[1:], "--help"]
         options, unknown = self.parse_known_args(arguments)
         called: Parser = options.parser
         del options.parser
@@ -153,6 +182,19 @@ class Parser(argparse.ArgumentParser):
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
         arguments = " ".join(NOT_SHOWN if format_value(word) == NOT_SHOWN else shlex.quote(word) for word in unknown)
         self.error(f"unrecognized argument: {arguments}{hint}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of the choices, with the one that was perhaps meant: argparse lists all 41 commands."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        word = NOT_SHOWN if format_value(value) == NOT_SHOWN else repr(value)
+        similar = difflib.get_close_matches(str(value), choices, n=1)
+        if action.dest in _COMMANDS:
+            similar = [self._spec["other_words"][value]] if value in self._spec.get("other_words", ()) else similar
+            self.error(f"no command is called {word}{f'; did you mean {similar[0]}?' if similar else ''}")
+        hint = f"did you mean {similar[0]}?" if similar else f"choose from {', '.join(choices)}"
+        raise argparse.ArgumentError(action, f"invalid choice: {word}; {hint}")
 
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""

@@ -18,7 +18,7 @@ _OF_BEZEL, _OWN = "`bezel bench`", f"`{PROGRAM}`"
 
 @functools.cache
 def shared_spec() -> Spec:
-    """The content of commands.toml: `help`, `commands`, `tables`, and the help that differs `without_project`."""
+    """The content of commands.toml: `help`, `arguments`, `commands`, `tables`, and texts `without_project`."""
     return tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
 
 
@@ -30,7 +30,7 @@ def shared_table() -> CommandTable:
 
 def program_table() -> CommandTable:
     """The commands of `bezel-bench`, with its own texts."""
-    spec = _copy_with_own_name({name: shared_spec()[name] for name in ("help", "commands", "tables")})
+    spec = _copy_with_own_name({name: shared_spec()[name] for name in ("help", "arguments", "commands", "tables")})
     for table in spec["tables"].values():
         for name, keys in table["arguments"].items():
             keys.update({"help": text} if (text := shared_spec()["without_project"].get(name)) else {})
