@@ -117,7 +117,7 @@ def check_names(model: str, accelerator: str, machines: Sequence[str]) -> None:
         if name and name not in names:
             consequence = "the catalogue has no such name, so nothing of it is known."
             near = closest_record(name, names, ids_by_hub_id() if option == "--model" else None)
-            others = " A hub's OWNER/NAME, a folder or gs://BUCKET/FOLDER is a model too." if option == "--model" else ""
+            others = " A hub's OWNER/NAME, a folder or gs://… is a model too." if option == "--model" else ""
             problems.append(Problem(option, name, consequence, one_of(names, near) + others))
     if problems:
         raise WrongValueError(*problems)

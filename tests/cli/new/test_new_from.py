@@ -101,11 +101,11 @@ REFUSED = {
     "no name": (["--from", "deploy.sh"], ("NAME = (not set)", "has no default", "bezel new chat")),
     "an unknown model": (
         ["x", "--from", "deploy.sh", "--model", "llama"],
-        ("--model = llama", "no such name", "choose gemma-4"),
+        ("--model = llama", "no such name", "choose one of gemma-4"),
     ),
     "an unknown accelerator": (
         ["x", "--from", "deploy.sh", "--accelerator", "nvidia-t4"],
-        ("--accelerator = nvidia-t4", "no such name", "choose nvidia-l4"),
+        ("--accelerator = nvidia-t4", "no such name", "choose one of nvidia-l4"),
     ),
     "a folder in the way": (["scripts/x", "--from", "deploy.sh"], ("NAME = scripts/x", "it is a path", "change to")),
 }
