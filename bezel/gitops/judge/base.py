@@ -77,7 +77,7 @@ class BaseJudge:
         if self.is_first_deploy:
             effect = "this change of it counts from the first deploy on, which asks for no approval of it"
         statement = f"the base {self.commit[:8]} judges; {effect}"
-        return document(statement, self.changes, base=self.commit, **{FIRST_DEPLOY: self.is_first_deploy})
+        return document(statement, self.changes, base=self.commit) | {FIRST_DEPLOY: self.is_first_deploy}
 
     def check(self, stack: str) -> None:
         """Refuse to judge by code that the change has made, and by links.
