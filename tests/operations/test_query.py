@@ -43,16 +43,19 @@ def test_an_answer_comes_with_its_tokens_as_the_server_counts_them(server: Model
     assert "(simulated server)" not in result.text()
 
 
-def test_words_of_a_simulated_server_are_one_line_that_says_so(cloud: Deployed) -> None:
+def test_words_of_a_simulated_server_are_replaced_by_what_it_is(cloud: Deployed) -> None:
     server = ModelServer(cloud)
     server.streams(piece("Red\nand "), piece("blue.", finish_reason="stop"), usage(9, 4))
     shown: list[str] = []
     context = replace(cloud.context, pieces=shown.append)
     result = query(context, QueryArguments(stack="dev", prompt="Name colours.", stats=True))
     assert shown == []
-    first_line, *figures = result.text().splitlines()
-    assert first_line == "a simulated server answered: its words are random and left out (--json has them)"
-    assert figures[0].endswith("(simulated server)")
+    *explanation, first_figure = result.text().splitlines()[:3]
+    assert explanation == [
+        "a simulated server answered: no model runs, and its filler is left out",
+        "(--json has it); a real vLLM: make up STACK=dev SERVER=vllm MODEL=FOLDER",
+    ]
+    assert first_figure.endswith("(simulated server)")
     # The document has the words, and says what they are.
     assert (result.answer, result.simulated) == ("Red\nand blue.", True)
 

@@ -95,7 +95,10 @@ class Answer(Result):
         """The answer, then what there is to say about it."""
         body = "" if self.shown or not self.answer else f"{self.answer}\n"
         if self.simulated and self.answer:
-            body = "a simulated server answered: its words are random and left out (--json has them)\n"
+            body = (
+                "a simulated server answered: no model runs, and its filler is left out\n"
+                f"(--json has it); a real vLLM: make up STACK={self.stack} SERVER=vllm MODEL=FOLDER\n"
+            )
         stats = self.stats if self.with_stats else None
         rows: list[tuple[str, str | None]] = []
         if stats is not None:
@@ -123,7 +126,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     _check_generates(arguments.stack, deployment.pooled_at)
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
-    # A simulated model's words are random: a line says so in their place.
+    # A simulated model's words are filler: two lines say so in their place.
     stream, shown = Stream(), _Shown(context, is_silent=deployment.is_simulated)
     first = FirstToken(None, not_judged="not asked for (--stats)")
     notes: tuple[str, ...] = (asleep(instances),)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bezel_simulated_vllm.scheduling.fake_text import INTRODUCTION
 from simulated_vllm_support.samples import events
 
 CHAT = {"model": "tiny-gemma4", "messages": [{"role": "user", "content": "hi"}], "temperature": 0, "max_tokens": 700}
@@ -51,6 +52,20 @@ def test_without_thinking_there_are_no_thoughts(parsing):
     answer = chat(parsing, CHAT).json()
     assert answer["choices"][0]["message"]["reasoning"] is None
     assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}
+
+
+def test_an_answer_says_first_that_no_model_runs(plain):
+    """The shortest answers say it whole, of each prompt and seed; what follows differs."""
+    bodies = [
+        CHAT | {"temperature": 1, "seed": seed, "max_tokens": tokens} for seed, tokens in ((1, 64), (2, 64), (3, 39))
+    ]
+    contents = [chat(plain, body).json()["choices"][0]["message"]["content"] for body in bodies]
+    assert [content[: len(INTRODUCTION)] for content in contents] == [INTRODUCTION] * 3
+    assert contents[0] != contents[1]
+
+
+def test_thoughts_are_no_answer_and_say_nothing_of_it(parsing):
+    assert INTRODUCTION not in chat(parsing, THINKING).json()["choices"][0]["message"]["reasoning"]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Generator of pseudo-random answers: their tokens, their lengths, and the probabilities of the tokens.
+"""Generator of answers: a sentence that says what answers, then pseudo-random words; and the tokens' probabilities.
 
 All values are functions of a key, so that the same seed gives the same text whatever else the server does.
 """
@@ -14,10 +14,13 @@ from bezel_simulated_vllm.scheduling.tokenizer import CHANNEL, CHANNEL_END, enco
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Shorter than the shortest answer, so that each says it whole.
+INTRODUCTION = "Bezel's simulated vLLM answers: no model runs. A real one: `make up SERVER=vllm`. Filler:"
 # The beginning of the model's thoughts, which the parser removes.
 THOUGHT = "thought\n"
 _MASK = (1 << 64) - 1
 _SHORTEST, _DOUBLINGS = 40, 4.0
+_INTRODUCTION = encode(INTRODUCTION)
 _STOPS = (encode(".")[0], encode(",")[0])
 _WORDS_PER_STOP = 9
 
@@ -37,12 +40,17 @@ def chance(key: int, position: int, salt: int = 0) -> float:
 
 
 def token_at(key: int, position: int) -> int:
-    """Return the token at a place of an answer: mostly a common word, now and then a full stop or a comma."""
+    """Return the token at a place of a text: mostly a common word, now and then a full stop or a comma."""
     number = chance(key, position)
     if position and number * _WORDS_PER_STOP < 1:
         return _STOPS[number * _WORDS_PER_STOP > 0.5]
     tokens = word_tokens()
     return tokens[int(chance(key, position, 1) ** 2 * len(tokens))]
+
+
+def answer_token(key: int, position: int) -> int:
+    """Return the token at a place of an answer without its thoughts: the introduction, then common words."""
+    return _INTRODUCTION[position] if position < len(_INTRODUCTION) else token_at(key, position)
 
 
 def natural_length(key: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from bezel_simulated_vllm.scheduling.fake_text import chance, natural_length, token_at
+from bezel_simulated_vllm.scheduling.fake_text import answer_token, chance, natural_length
 from bezel_simulated_vllm.scheduling.tokenizer import ENDS, EOS
 
 if TYPE_CHECKING:
@@ -119,4 +119,4 @@ class Request:
             self._length = max(natural_length(self.key), self.min_tokens + 1)
         if not self.ignore_eos and place + 1 >= self._length:
             return EOS
-        return token_at(self.key, place)
+        return answer_token(self.key, place)
