@@ -23,7 +23,7 @@ from bezel_catalog.project_models import FILE
 
 _OPTION = "--model"
 _PUBLIC = "Gemma 4 on vLLM"  # how the template describes a project
-_STEP = re.compile(r"then `\.venv/bin/bezel weights copy [^`]+`")
+_STEP = re.compile(r"then `[^`]+ weights copy [^`]+`")
 
 
 class ModelNames:
