@@ -7,14 +7,22 @@ class Count:
     """Calls of functions, and the deepest of them, while it is entered."""
 
     def __enter__(self):
-        self.calls, self.depth, self.deepest = 0, 0, 0
-        sys.setprofile(self._event)
+        self.calls, self.deepest, depth = 0, 0, 0
+
+        def note(_frame, event, _argument):  # plain steps: it is called for each function
+            nonlocal depth
+            if event == "return":
+                depth -= 1
+            elif event == "call":
+                self.calls += 1
+                depth += 1
+                if depth > self.deepest:
+                    self.deepest = depth
+            elif event == "c_call":
+                self.calls += 1
+
+        sys.setprofile(note)
         return self
 
     def __exit__(self, *_):
         sys.setprofile(None)
-
-    def _event(self, _frame, event, _argument):
-        self.calls += event in {"call", "c_call"}
-        self.depth += (event == "call") - (event == "return")
-        self.deepest = max(self.deepest, self.depth)
