@@ -181,7 +181,7 @@ def template(tmp_path_factory):
     copy = WorkingCopy(tmp_path_factory.mktemp("template"), "")
     for name, text in FILES.items():
         copy.write(name, text)
-    copy.git("init", "--quiet")
+    copy.git("init", "--quiet", "--template=")  # no samples of hooks, which each copy would have
     copy.commit("Begin")
     return copy.folder
 
@@ -235,6 +235,9 @@ def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
         assert not (place / "pulumi").exists()
 
 
+# The test above names each way by the same comparison; the others try what a deploy does with its outcome.
+@pytest.mark.wide_except("limit", "pack renamed", "price row", "lock", "mode", "link", "submodule", "stack's limit",
+                         "stack's limit twice", "environment", "stack file linked")  # fmt: skip
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_lift_the_judge_stops_the_deploy_until_it_is_approved(way, copy, bucket):
     edit, line = WAYS[way]

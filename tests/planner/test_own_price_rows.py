@@ -6,6 +6,7 @@ import math
 import re
 from datetime import date
 from decimal import Decimal
+from functools import cache
 
 import pytest
 import yaml
@@ -84,14 +85,21 @@ def test_the_price_of_an_hour_is_reported_with_what_to_write():
     assert refusals(with_row(usd_per_unit=0.0001867)) == ()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("item", priced_items())
-@given(share=st.floats(1e-12, 0.19), more=st.floats(1, 1e6))
-def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
+@cache
+def bounds(item):
+    """The lowest price of the catalogue and the highest of the unit."""
     listed = [
         row.usd_per_unit / (3600 if row.unit.endswith("-hour") else 1) for row in prices().values() if row.item == item
     ]
-    lowest, most = min(listed, default=priced_items()[item].min_usd), priced_items()[item].max_usd
+    return min(listed, default=priced_items()[item].min_usd), priced_items()[item].max_usd
+
+
+@pytest.mark.slow
+@pytest.mark.wide_cases("gpu * zonal redundancy")  # of the unit of the first GPU
+@pytest.mark.parametrize("item", priced_items())
+@given(share=st.floats(1e-12, 0.19), more=st.floats(1, 1e6))
+def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
+    lowest, most = bounds(item)
     for usd in (float(lowest) * share, float(most) * (1 + more)):
         row = PriceRow(**ROW | {"item": item, "usd_per_unit": usd})
         assert [problem.key for problem in check_own_prices([row], today=TODAY)] == ["bezel:cost.prices.0.usd_per_unit"]
