@@ -53,8 +53,8 @@ SELECTIONS = {
     "long and not clients and not gitops": ("mark.long",),
 }
 SLOW = ("slow", "wide", "long")
-# Of a table of cases `make check` tries so many, spread over it, and `make test` the others.
-QUICK_CASES = 3
+# Of a table of cases `make check` tries so many, the first and the last, and `make test` the others.
+QUICK_CASES = 2
 # Where Linux keeps files in memory, and how much has to be free there; the fast tests write a tenth of it.
 MEMORY, LEAST_MEMORY = Path("/dev/shm"), 2**30  # noqa: S108 - only the parent of pytest's own folder
 WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)

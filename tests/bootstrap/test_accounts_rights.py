@@ -241,6 +241,7 @@ def test_a_preview_may_add_a_plan_and_replace_none(accounts: tuple[Project, dict
     assert put(".pulumi%2Fstacks%2Fbezel%2Fnew.json") == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "granted"), [("list states", True), ("list another bucket", False)])
 def test_the_request_log_says_who_called_and_what_was_granted_and_denied(
     accounts: tuple[Project, dict[str, str]], step: str, granted: bool

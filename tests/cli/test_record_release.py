@@ -134,6 +134,7 @@ def test_record_options_is_another_name_of_record_release() -> None:
     assert alias["run"] == "bezel.cli.catalog.record_release:run"
 
 
+@pytest.mark.slow
 def test_recorded_releases_differ_by_their_names() -> None:
     changes = {
         change.kind: change

@@ -78,6 +78,7 @@ def bodies(script: str, **kinds: Any) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_bash_reads_the_same_from_a_script_without_comments() -> None:
     short = without_comments(WHOLE)
     assert len(short) < 0.9 * len(WHOLE)

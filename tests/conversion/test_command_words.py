@@ -19,6 +19,7 @@ from bezel_catalog import vllm_options
 OPTIONS = vllm_options("0.32.0")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1, max_size=8).filter(lambda word: "\r" not in word), min_size=1, max_size=6))
 def test_quoted_words_are_read_as_they_were_meant(tokens: list[str]) -> None:
     (command,) = commands_of(shlex.join(["x", *tokens]))
@@ -146,6 +147,7 @@ def test_another_program_starts_no_server() -> None:
     assert not starts_server(["python", "-m", "vllm.other"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="@;^"), min_size=1, max_size=9), min_size=1))
 def test_a_list_that_config_prints_is_read_back(items: list[str]) -> None:
     assert list_of(list_value(items)) == items

@@ -117,6 +117,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_further_settings_convert_back_to_the_plan(changes: dict[str, Any]) -> None:
     plan = plan_of("l4-qat", **changes)

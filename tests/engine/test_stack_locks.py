@@ -343,6 +343,7 @@ def test_a_command_runs_under_the_lock_and_its_exit_code_is_returned(bucket, aro
     assert bucket.objects == {}
 
 
+@pytest.mark.slow
 def test_a_killed_command_leaves_nothing_that_it_started(bucket, around, tmp_path):
     script = f"sleep 60 & echo $! > {tmp_path}/started; kill -s KILL $$"
     with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
@@ -350,6 +351,7 @@ def test_a_killed_command_leaves_nothing_that_it_started(bucket, around, tmp_pat
     assert has_ended(int((tmp_path / "started").read_text()))
 
 
+@pytest.mark.slow
 def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):
     with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
         bucket.objects[NAME] = (to_json(LOCK), 99)

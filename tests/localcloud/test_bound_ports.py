@@ -198,6 +198,7 @@ def test_a_command_on_a_machine_takes_its_key(doors):
     assert status(sent_by_other_user(address, f"{head}Connection: close\r\n\r\n".encode() + body)) == 403
 
 
+@pytest.mark.slow
 def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_path):
     """What the startup script may do on a machine is not to reach the files of whoever runs localcloud."""
     from bezel_localcloud.node import commands

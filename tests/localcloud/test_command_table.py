@@ -49,6 +49,7 @@ def test_help_of_localcloud_names_no_other_program(capsys: pytest.CaptureFixture
         assert "bezel" not in capsys.readouterr().out.replace("(default: bezel-local)", "")
 
 
+@pytest.mark.slow
 def test_help_imports_neither_the_cloud_nor_its_libraries() -> None:
     code = (
         "import sys, contextlib\n"

@@ -86,6 +86,7 @@ def test_gated_model_is_read_with_a_token_that_storage_never_gets(hub: FakeHub, 
     assert f"Bearer {TOKEN}" in {authorization for _, authorization in hub.requests}
 
 
+@pytest.mark.slow
 def test_busy_hub_is_asked_again_within_a_bound(hub: FakeHub, read: Read) -> None:
     hub.busy = [429, 503]
     hub.faults["config.json"] = [500, ("cut", 5)]
@@ -136,6 +137,7 @@ def test_redirects_that_do_not_end_are_given_up(hub: FakeHub, read: Read) -> Non
         read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endless", [MODEL, f"/storage/{MODEL}/config.json"])
 def test_endless_answer_is_cut(hub: FakeHub, read: Read, endless: str) -> None:
     hub.endless.add(endless)

@@ -18,6 +18,7 @@ def read(content: bytes) -> dict[str, tuple[str, tuple[int, ...]]]:
     return read_header(content[8:end], len(content) - end)
 
 
+@pytest.mark.slow
 @given(TENSORS)
 def test_header_gives_dtype_and_shape_of_each_tensor(tensors: dict[str, tuple[str, tuple[int, ...]]]) -> None:
     assert read(safetensors(tensors)) == tensors

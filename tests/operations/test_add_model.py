@@ -89,6 +89,7 @@ def test_same_model_again_changes_nothing(place: Place) -> None:
     assert (place.folder / FILE).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_row_with_other_figures_is_replaced_only_where_asked(place: Place) -> None:
     place.add()
     place.hub.commits[MODEL] = "d" * 40
@@ -102,6 +103,7 @@ def test_row_with_other_figures_is_replaced_only_where_asked(place: Place) -> No
     assert (place.folder / FILE).read_text().count("[model.") == 1
 
 
+@pytest.mark.slow
 def test_branch_that_moved_since_the_plan_is_not_written(place: Place) -> None:
     plan = plan_add_model(place.context(), AddModelArguments(model=MODEL))
     place.hub.commits[MODEL] = "d" * 40
@@ -125,6 +127,7 @@ def test_code_of_its_own_that_vllm_needs_not_is_told(place: Place) -> None:
     assert not plan.refusals
 
 
+@pytest.mark.slow
 def test_models_of_one_name_get_ids_that_differ(place: Place) -> None:
     place.hub.models["other/tiny-llama"] = llama()
     place.add()
@@ -147,6 +150,7 @@ def test_model_of_a_hub_that_cannot_be_read_is_refused(place: Place, case: str) 
     assert token not in text or not token
 
 
+@pytest.mark.slow
 def test_wrong_model_on_the_command_line_ends_without_a_traceback(place: Place) -> None:
     folder = place.folder_with(WRONG_FILES["a GGUF"][0]())
     ended = subprocess.run(

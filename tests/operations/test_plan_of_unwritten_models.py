@@ -80,6 +80,7 @@ def test_row_gives_the_same_plan_without_a_network(context: Context, hub: FakeHu
     assert not hub.requests
 
 
+@pytest.mark.slow
 def test_row_of_another_revision_is_not_taken(context: Context) -> None:
     add_row(context)
     write_stack(context, f"{MODEL}@v1")
@@ -93,6 +94,7 @@ def test_weights_are_copied_from_the_commit_of_the_row(context: Context) -> None
     assert plan_of(context, "dev")[0].weights.source == f"{MODEL}@{COMMIT}"
 
 
+@pytest.mark.slow
 def test_server_that_loads_from_the_hub_takes_the_commit_of_the_row(context: Context) -> None:
     add_row(context)
     write_stack(context, "tiny-llama\n  bezel:weights: {loading: hub}")

@@ -163,6 +163,7 @@ def test_a_service_without_a_revision_that_serves_is_the_platforms(
     assert stack.newest.state == newest
 
 
+@pytest.mark.slow
 def test_traffic_of_an_older_revision_is_judged_by_that_revision(service: Cloud) -> None:
     pinned = [{"revision": "llm-00001-old", "percent": 100}]
     good, bad = of(200, 3, revision="llm-00001-old"), of(503, 9)

@@ -39,6 +39,7 @@ def test_a_measurement_that_the_planner_misses_would_be_seen():
     assert not planner_accuracy.speed_row(fast).agrees
 
 
+@pytest.mark.slow
 def test_three_constants_are_fitted_each_to_a_row():
     fitted = {case.fitted for case in measured_memory()} - {""}
     assert fitted == {"TPU overhead", "CUDA parts", "host processes"}

@@ -73,6 +73,7 @@ if [ -e "$FAKE_FAILS" ]; then echo "Could not resolve some" >&2; exit 1; fi
 """
 
 
+@pytest.mark.slow
 def test_maven_s_packages_are_kept_without_its_repository(clone):
     project = clone / "tests" / "clients" / "maven" / "some"
     project.mkdir(parents=True)
@@ -98,6 +99,7 @@ def test_a_failed_installation_leaves_nothing_and_gives_the_reason(clone):
     assert made_programs(clone) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("python", "other"), ("npm", "some"), ("go", "some"), ("maven", "some")])
 def test_a_client_without_pins_is_refused_by_the_file_that_is_missing(clone, arguments):
     ended = run(clone, *arguments)
@@ -106,6 +108,7 @@ def test_a_client_without_pins_is_refused_by_the_file_that_is_missing(clone, arg
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("python",), ("ruby", "some"), ("python", "some", "more")])
 def test_wrong_arguments_show_how_it_is_called(clone, arguments):
     ended = run(clone, *arguments)

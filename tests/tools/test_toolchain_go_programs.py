@@ -96,6 +96,7 @@ def test_where_go_is_missing_a_run_is_skipped_with_the_reason(clone):
     assert "actionlint: skipped, Go is not installed" in ended.stderr
 
 
+@pytest.mark.slow
 def test_in_ci_a_missing_go_is_an_error(clone):
     ended = run(clone, "actionlint", "--", "one", CI="true", **without_go(clone))
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -226,6 +226,7 @@ def test_a_mask_changes_what_it_names_of_a_policy(set_policy):
     assert set_policy({"bindings": []}).json()["auditConfigs"] == audits
 
 
+@pytest.mark.slow
 def test_permissions_are_tested_for_the_caller(cloud, set_policy):
     set_policy({"bindings": [{"role": READER, "members": [MEMBER]}]})
     asked = {"permissions": ["secretmanager.secrets.get", "secretmanager.secrets.delete"]}

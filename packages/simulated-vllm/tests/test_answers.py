@@ -103,6 +103,7 @@ def test_thinking_costs_its_mark_in_the_prompt(parsing):
     assert with_system[1] - with_system[0] == 1  # the turn is there already
 
 
+@pytest.mark.slow
 def test_streamed_thoughts_come_first_and_make_up_the_same_text(parsing):
     whole = chat(parsing, THINKING).json()["choices"][0]["message"]
     *chunks, last, done = events(chat(parsing, THINKING | USAGE).text)

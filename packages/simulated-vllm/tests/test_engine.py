@@ -85,6 +85,7 @@ def users(one: Rig, count: int, rounds: int = 4) -> None:
         one.ask(200, 40, then=again)
 
 
+@pytest.mark.slow
 def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(rig):
     places, crowd = rig(), rig()
     users(places, 8)

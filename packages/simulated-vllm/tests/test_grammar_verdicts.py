@@ -57,16 +57,18 @@ def test_the_record_has_every_kind_taken_and_refused():
     assert not any(row.get("ended") for row in ROWS)
 
 
-@pytest.mark.parametrize("backend", ["auto", "guidance"])
+@pytest.mark.parametrize("backend", ["auto", pytest.param("guidance", marks=pytest.mark.slow)])
 def test_verdicts_have_the_texts_of_the_real_server(backend):
     assert wrong_verdicts(backend, with_text=True) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["xgrammar", "outlines", "lm-format-enforcer"])
 def test_verdicts_of_one_library_are_those_of_the_real_server(backend):
     assert wrong_verdicts(backend, with_text=False) == []
 
 
+@pytest.mark.slow
 def test_another_verdict_is_noticed():
     row = next(row for row in ROWS if "error" in row["auto"])
     changed = {**row, "auto": {"backend": "xgrammar"}}
@@ -77,6 +79,7 @@ def test_another_verdict_is_noticed():
         ROWS.remove(changed)
 
 
+@pytest.mark.slow
 def test_the_library_that_takes_a_constraint_is_that_of_the_real_server():
     """It decides what the engine compiles with."""
     taken = [row for row in ROWS if "error" not in row["auto"]]
@@ -84,6 +87,7 @@ def test_the_library_that_takes_a_constraint_is_that_of_the_real_server():
     assert [row for row in taken if verdict_of(row, "auto").backend != row["auto"]["backend"]] == []
 
 
+@pytest.mark.slow
 def test_the_engine_compiles_what_the_real_one_compiles():
     wrong = []
     for row in ROWS:
@@ -98,6 +102,7 @@ def test_the_engine_compiles_what_the_real_one_compiles():
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_few_constraints_are_not_judged():
     unknown = [row["value"] for row in ROWS if verdict_of(row, "auto").unknown]
     assert len(unknown) <= 5
@@ -124,6 +129,7 @@ def test_deep_groups_cost_no_stack(check):
     check('root ::= (("a"))' if check is ebnf.check else 'start: (("a"))', Work())
 
 
+@pytest.mark.slow
 def test_a_schema_of_many_parts_is_given_up():
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(30):

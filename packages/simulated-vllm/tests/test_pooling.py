@@ -69,6 +69,7 @@ def without_lengths(form):
     return {key: without_lengths(each) for key, each in form.items() if key != "length"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_server_answers_as_the_recorded_one(name, model_path, serve):
     row = MODELS[name]

@@ -34,6 +34,7 @@ def refusal(response):
     return response.json()["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BASES)
 def test_a_grammar_that_no_library_takes_is_refused(plain, path):
     message = refusal(ask(plain, path, structured_outputs={"grammar": "root ::= ((("}))

@@ -81,6 +81,7 @@ def test_the_stack_file_of_each_checkpoint_is_planned_as_it_was_chosen(model: st
     assert f"{choice.hourly.usd:.4f} USD per hour" in text
 
 
+@pytest.mark.slow
 def test_a_dearer_accelerator_than_the_cheapest_is_never_chosen() -> None:
     price = {
         name: choose("gemma-4-12b-it", name, "", {}).hourly.usd for name in ("v6e-1", "v6e-4", "nvidia-rtx-pro-6000")
@@ -104,6 +105,7 @@ def test_an_empty_folder_becomes_the_project(here: Path) -> None:
     assert [entry for entry in here.parent.iterdir() if entry.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_git_makes_a_repository_without_a_commit(here: Path) -> None:
     assert new("chat", "--yes", "--git") == 0
     head = subprocess.run(["git", "-C", "chat", "symbolic-ref", "HEAD"], capture_output=True, text=True, check=True)
@@ -142,6 +144,7 @@ def typed_at(here: Path, answers: str) -> str:
     return ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=110))
 def test_whatever_name_is_accepted_is_one_that_pulumi_accepts(name: str) -> None:
     try:

@@ -45,6 +45,7 @@ def test_an_external_address_is_added_once_and_deleted_by_its_name(project):
     assert outside(project) is None
 
 
+@pytest.mark.slow
 def test_tags_are_replaced_by_who_has_read_the_present_ones(project):
     tags = project.ok("GET", VM)["tags"]
     project.ok("POST", f"{VM}/setTags", {"fingerprint": tags["fingerprint"], "items": ["ssh"]})

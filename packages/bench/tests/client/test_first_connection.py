@@ -270,6 +270,7 @@ def test_load_names_what_is_not_http(data: bytes, reason: str) -> None:
     assert sample.failure == ("bad_json" if reason else "http_4xx")
 
 
+@pytest.mark.slow
 def test_load_names_an_untrusted_certificate(tmp_path: Path) -> None:
     context, _ = certificate(tmp_path)
     with listening(silent, context) as port, pytest.raises(UserError, match=r"(?s)not trusted.*--ca-file"):

@@ -498,6 +498,7 @@ def test_text_of_a_check_shows_no_internal_name(name: str) -> None:
     assert "_" not in shown
 
 
+@pytest.mark.slow
 def test_a_narrow_map_has_its_columns_in_bands() -> None:
     figure = next(one for one in report_of([sweep()]).figures if one.name == "heat")
     narrow, wide = figure.picture.draw(318.0), figure.picture.draw(1100.0)

@@ -60,6 +60,7 @@ groups = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(groups, min_size=1, max_size=4), st.integers(1, 8192), st.integers(1, 8192))
 def test_request_blocks_never_shrink_with_the_length(layers, one, other):
     shorter, longer = sorted((one, other))
@@ -70,6 +71,7 @@ def test_request_blocks_never_shrink_with_the_length(layers, one, other):
     )
 
 
+@pytest.mark.slow
 @given(st.lists(groups, min_size=1, max_size=4), st.integers(0, 64 * GIB))
 def test_blocks_never_exceed_the_memory(layers, memory):
     layout = lay_out(architecture(*layers), settings())
@@ -77,6 +79,7 @@ def test_blocks_never_exceed_the_memory(layers, memory):
     assert layout.tokens(memory) <= layout.blocks(memory) * layout.max_model_len
 
 
+@pytest.mark.slow
 @given(st.lists(groups, min_size=1, max_size=4))
 def test_pool_holds_every_layer_in_a_group(layers):
     layout = lay_out(architecture(*layers), settings())
@@ -85,6 +88,7 @@ def test_pool_holds_every_layer_in_a_group(layers):
         assert len(layout.groups) == 1 or placed >= sum(group.count for group in layers if group.kind == kind)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 6), st.integers(1, 1000), st.sampled_from((16, 32, 64, 128)))
 def test_block_beside_states_holds_the_state(layers, size, block):
     state = dataclasses.replace(STATE, count=layers, arrays=(StateArray(split=size * 1000),))

@@ -119,6 +119,7 @@ def test_state_never_grows_with_the_length():
     assert len(set(lengths)) == 1
 
 
+@pytest.mark.slow
 @ALL
 @given(st.integers(1, 4000), st.integers(1, 4000))
 def test_prompt_of_more_tokens_never_takes_less_time(name, one, other):

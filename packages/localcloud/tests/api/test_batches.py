@@ -58,6 +58,7 @@ def test_a_batch_answers_calls_of_its_api(project, api):
         assert statuses(project, f"/{api}/batch", f"{verb} {LISTS[api]}") == [expected]
 
 
+@pytest.mark.slow
 def test_each_part_has_a_header_also_where_the_response_has_none(project):
     project.ok("POST", "/storage/v1/b", {"name": "parts"}, project="bezel-local")
     body = "--XX\r\nContent-Type: application/http\r\n\r\nDELETE /storage/v1/b/parts\r\n\r\n\r\n--XX--"

@@ -220,6 +220,7 @@ def test_a_range_that_does_not_hold_the_old_one_is_refused(network_project, ip_r
     assert network_project.ok("GET", f"{SUBNETWORKS}/sub")["ipCidrRange"] == "10.10.0.0/24"
 
 
+@pytest.mark.slow
 def test_a_range_is_not_expanded_over_another_subnetworks(network_project):
     network_project.ok("POST", SUBNETWORKS, {"name": "neighbour", "network": NET, "ipCidrRange": "10.10.1.0/24"})
     body = {"ipCidrRange": "10.10.0.0/20"}

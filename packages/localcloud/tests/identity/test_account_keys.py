@@ -33,6 +33,7 @@ def signs_in(project, content):
     return project.raw("POST", "/token", form, headers, token=False).is_success
 
 
+@pytest.mark.slow
 def test_a_key_signs_as_its_account_until_it_is_disabled_or_deleted(project):
     assert project.ok("GET", KEYS) == {}
     made = project.ok("POST", KEYS, {})
@@ -53,6 +54,7 @@ def test_a_key_signs_as_its_account_until_it_is_disabled_or_deleted(project):
     project.refusal(404, "GET", one)
 
 
+@pytest.mark.slow
 def test_the_keys_of_a_deleted_account_are_gone(project):
     content = json.loads(base64.b64decode(project.ok("POST", KEYS, {})["privateKeyData"]))
     project.ok("DELETE", KEYS.removesuffix("/keys"))

@@ -65,6 +65,7 @@ def test_a_command_line_is_sent_and_its_outcome_is_the_programs(
     assert json.loads(ended.stderr) == sent
 
 
+@pytest.mark.slow
 def test_a_refused_command_line_fails_with_the_daemons_status(address: str) -> None:
     ended = run(address, "another machine's", "ps")
     assert (ended.returncode, ended.stdout) == (1, "")
