@@ -203,7 +203,8 @@ def test_what_judges_comes_first_as_old_and_new() -> None:
 def test_a_comment_names_the_approval_of_what_judges_where_one_is_asked(first: object, stops: bool) -> None:
     part = judged_part("pyproject.toml is changed")
     part["judge"]["first_deploy"] = first
-    assert ("stops until its owner has approved what judges" in section(document(**part))) is stops
+    text = section(document(**part))
+    assert ("stops until its owner has approved what judges" in text, "approved by `sha256:" in text) == (stops, stops)
 
 
 def test_many_changes_of_what_judges_stay_short() -> None:

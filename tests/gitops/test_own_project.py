@@ -94,7 +94,9 @@ def team(tmp_path: Path, act: Path, wheels: Path) -> Iterator[Team]:
 @pytest.mark.timeout(1200)
 def test_the_printed_steps_lead_from_a_branch_to_a_deploy(team: Team) -> None:
     project = team.copy.folder
-    page, change, look, approve, _ = steps(project_text(team.forge.url, PASSWORD, project, Place(team.folder)))
+    page, change, look, approve, operate, approve_judge, _ = steps(
+        project_text(team.forge.url, PASSWORD, project, Place(team.folder))
+    )
     assert page.strip() == f"{team.forge.url}/team/chat"
     see_state, see_comment = (line for line in look.splitlines())
     *decide, see_deploy = approve.splitlines()
@@ -129,6 +131,10 @@ def test_the_printed_steps_lead_from_a_branch_to_a_deploy(team: Team) -> None:
     team.forge.wait_for("the merge", lambda: has_merged(team, run_commands, decide[1]))
     await_success(see_deploy, "deploy.yml")
     assert team.services("dev") != []
+    assert "model        gemma-4-12b-it-qat-w4a16" in run_commands(operate)
+    *_, deploy = approve_judge.splitlines()
+    deploys = f"{operate}\n{deploy.replace(' --approve-judge DIGEST', '')}"
+    assert "address: http://" in run_commands(deploys), "the branch has the tree that was merged"
     assert '"owner": "speech"' in json.dumps(team.pipeline.read(".pulumi/stacks/chat/dev.json"))
     assert BRANCH in team.copy.git("branch", "--show-current")
 

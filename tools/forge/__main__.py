@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bezel_base.console import say
-from tools.forge.place import DOWN_SECONDS, UP_SECONDS, Place
+from tools.forge.place import DOWN_SECONDS, REMOTE, UP_SECONDS, Place
 
 PROGRESS_SECONDS = 30.0
 """After so long without a line, one with the time is shown."""
@@ -51,11 +51,16 @@ def up(place: Place, project: Path | None = None) -> int:
 
 def down(place: Place) -> int:
     """End everything; return the exit code."""
-    was_there = place.folder.exists()
+    was_there, project = place.folder.exists(), place.project()
     if not place.end(DOWN_SECONDS):
         say(f"the forge's keeper did not end within {DOWN_SECONDS:g} s, and was killed")
     place.clear()
-    say("the forge is gone: no process and no file of it is left" if was_there else "no forge runs here")
+    if not was_there:
+        say("no forge runs here")
+        return 0
+    say("the forge is gone: no process and no file of it is left")
+    if project:
+        say(f"{project} stays as it is, without the remote `{REMOTE}` that was for this forge")
     return 0
 
 

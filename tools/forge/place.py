@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bezel.engine.project.git import GitError, git
+from bezel_base.errors import UserError
 from bezel_base.process_status import end_marked
 from bezel_base.state_folder import state_folder
 from bezel_localcloud import control
@@ -20,6 +22,8 @@ from tests.support.gitops.machine import MARK
 UP_SECONDS = 1800.0
 """Time limit of a start: on a busy machine each job of the pull request takes minutes."""
 DOWN_SECONDS = 90.0
+REMOTE = "forge"
+"""Name of the remote that the owner of a project adds."""
 _FORGE_MARK = "GITEA_WORK_DIR"
 _CLEAR_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
@@ -50,6 +54,11 @@ class Place:
     def ready(self) -> Path:
         """The text about the running forge; it exists once all is there."""
         return self.folder / "ready"
+
+    @property
+    def cloud(self) -> Path:
+        """The folder of the embedded cloud that the jobs deploy to."""
+        return self.folder / "pipeline" / "cloud"
 
     def project(self) -> Path | None:
         """The folder of the project that the forge has; None for this clone."""
@@ -112,10 +121,26 @@ class Place:
             number = signal.SIGKILL
         return number == signal.SIGTERM or time.monotonic() < end
 
+    def remote(self) -> str:
+        """The address by which the project's owner pushes, which holds a password; "" where there is none."""
+        with suppress(FileNotFoundError):
+            lines = self.ready.read_text(encoding="utf-8").splitlines()
+            return next((line.strip() for line in lines if line.endswith(".git")), "")
+        return ""
+
+    def remove_remote(self) -> None:
+        """Remove the remote that the printed steps add to the project; another one of its name stays."""
+        project, address = self.project(), self.remote()
+        if project and address:
+            with suppress(GitError, UserError):
+                if git(project, "remote", "get-url", REMOTE) == address:
+                    git(project, "remote", "remove", REMOTE)
+
     def clear(self, *, keep_log: bool = False) -> None:
-        """End every process that a keeper left, and remove the folder."""
+        """End every process that a keeper left, and remove the folder, and the remote of the project."""
         if not self.folder.is_dir():
             return
+        self.remove_remote()
         marks = [(MARK, place) for place in self.folder.glob("runner-*")]
         for name, value in [*marks, (_FORGE_MARK, self.folder / "gitea")]:
             # Again and again: one that is ended may just have started another.

@@ -11,9 +11,11 @@ from bezel.engine.project.folder import PROJECT_FILE
 from bezel.engine.project.git import GitError, git
 from bezel.engine.project.pipeline_file import FILE
 from bezel.engine.project.project import Project
+from bezel_base.text.shell import shell_word
 from tests.support.gitops.forge import OWNER
-from tests.support.gitops.team import DEVELOPER, REVIEWER
-from tools.forge.place import Place
+from tests.support.gitops.pipeline import BACKEND
+from tests.support.gitops.team import DEVELOPER, PASSPHRASE, REVIEWER
+from tools.forge.place import REMOTE, Place
 
 WORKFLOW = ".github/workflows/preview.yml"
 BRANCH, TITLE = "another-owner", "Name another owner"
@@ -58,6 +60,7 @@ def project_text(url: str, password: str, project: Path, place: Place) -> str:
     name = Project(project).name
     stack = Project(project).stacks()[0]
     pages = f"{url}/{OWNER}/{name}"
+    cloud = shell_word(place.cloud)
     remote = f"{url.replace('://', f'://{DEVELOPER}:{password}@')}/{OWNER}/{name}.git"
     return f"""
 The forge is at {url}, with the project as its branch main:
@@ -71,11 +74,11 @@ People: {DEVELOPER} and {REVIEWER}, password {password}
 Push a change as a branch, and open a pull request for it:
 
   cd {shlex.quote(str(project))}
-  git remote add forge \\
+  git remote add {REMOTE} \\
     {remote}
   git checkout -b {BRANCH}
   sed -i 's/owner: .*/owner: speech/' Pulumi.{stack}.yaml
-  git commit -am "{TITLE}" && git push forge {BRANCH}
+  git commit -am "{TITLE}" && git push {REMOTE} {BRANCH}
   forge() {{ curl -fsS -u "$1:{password}" -H Content-Type:application/json \\
     ${{3:+-o /dev/null -d "$3"}} \\
     {url}/api/v1/repos/{OWNER}/{name}/$2; }}
@@ -83,7 +86,9 @@ Push a change as a branch, and open a pull request for it:
     "base": "main"}}'
 
 See its jobs, on {pages}/actions or as their state; once that is
-success, the comment with changes, price and policies:
+success, the comment with changes, price and policies. After a failure
+the log of the failed job on that page names cause and repair; a
+further commit on the branch starts the jobs again:
 
   forge {DEVELOPER} commits/{BRANCH}/status | python3 -c '{_STATE}'
   forge {DEVELOPER} issues/1/comments | python3 -c '{_COMMENT}'
@@ -93,6 +98,22 @@ Approve it and merge it; the deploy starts, as a run of main:
   forge {REVIEWER} pulls/1/reviews '{{"event": "APPROVED", "body": "fine"}}'
   forge {REVIEWER} pulls/1/merge '{{"Do": "merge"}}'
   forge {DEVELOPER} commits/main/status | python3 -c '{_STATE}'
+
+Once that is success, see what it has deployed, as an operator does:
+
+  cloud() {{ eval "$(.venv/bin/bezel local env --dir \\
+    {cloud})"
+    export PULUMI_BACKEND_URL={BACKEND} PULUMI_CONFIG_PASSPHRASE={PASSPHRASE}
+    export STORAGE_EMULATOR_HOST="${{STORAGE_EMULATOR_HOST#http://}}"
+    unset PULUMI_CONFIG_PASSPHRASE_FILE; }}
+  (cloud && .venv/bin/bezel status {shell_word(stack)})
+
+A later merge that changes what judges, e.g. a limit or pyproject.toml,
+stops until its owner approves it: the comment announces it, and the log
+of the deploy has the digest. Then, in the place of DIGEST:
+
+  git checkout main && git pull {REMOTE} main
+  (cloud && .venv/bin/bezel ci deploy {shell_word(stack)} --approve-judge DIGEST)
 
 End it, and remove everything but the project, in the clone:
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bezel.gitops.comment.documents import Document, mapping, texts
+from bezel.gitops.judge.document import FIRST_DEPLOY
 from bezel_base.text.markdown import code, prose
 
 SHOWN = 5
@@ -24,5 +25,5 @@ def judge_detail(document: Document) -> Iterator[str]:
     """The changes that the first lines leave out, and the digest that approves all of them."""
     part = mapping(document, "judge")
     yield from (f"- judge: {code(line, 200)}" for line in texts(part, "changes")[SHOWN:_FOLDED])
-    if isinstance(digest := part.get("digest"), str) and digest:
+    if isinstance(digest := part.get("digest"), str) and digest and part.get(FIRST_DEPLOY) is not True:
         yield f"- judge: approved by {code(digest, 80)}"

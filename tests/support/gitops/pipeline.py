@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,6 @@ class Pipeline:
     endpoint: Endpoint
     cloud: Client
     environment: dict[str, str]
-    reports: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="reports-")))
 
     @classmethod
     def small(cls, folder: Path) -> "Pipeline":
@@ -148,11 +147,11 @@ class Pipeline:
 
     def report(self, *arguments: str, code: int = 0, **variables: str) -> dict[str, Any]:
         """Run `bezel ARGUMENTS`, which must end with this exit code; its report."""
-        out = self.reports / "report.json"
-        out.unlink(missing_ok=True)
-        run = self.bezel(*arguments, "--out", str(out), **variables)
-        assert run.code == code, run.text
-        report: dict[str, Any] = json.loads(out.read_text())
+        with tempfile.TemporaryDirectory(prefix="report-") as folder:
+            out = Path(folder) / "report.json"
+            run = self.bezel(*arguments, "--out", str(out), **variables)
+            assert run.code == code, run.text
+            report: dict[str, Any] = json.loads(out.read_text())
         return report
 
     def start(self, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
