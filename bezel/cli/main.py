@@ -23,7 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; return its exit code (bezel_base.command_line.exit_codes)."""
     # It is for the user's own `pulumi`; bezel gives its engines copies itself.
     os.environ.pop(LOCAL_PULUMI, None)
-    return run_program("bezel", arguments, lambda command_line: _run(parse(command_line)))
+    return run_program("bezel", arguments, lambda command_line: _run(parse(command_line)), _as_typed)
+
+
+def _as_typed(text: str) -> str:
+    from bezel.cli.local.typed_commands import as_typed  # late: for an error alone
+
+    return as_typed(text)
 
 
 def parse(command_line: Sequence[str]) -> argparse.Namespace:

@@ -57,7 +57,15 @@ def summary(
     if not_serving:
         lines += ["", _repair(outputs, now), ""]
     else:
-        lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model, folder), ""]
+        lines += [
+            "",
+            "Send a request, show the outputs, tear it down:",
+            "",
+            *_completion(url, model, folder),
+            "",
+            *_question(stack, folder),
+            "",
+        ]
     return "\n".join([*lines, *_actions(stack, folder), "", ""])
 
 
@@ -209,6 +217,15 @@ def _completion(url: str, model: str, folder: str) -> list[str]:
         if folder
         else f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',
         f"    -H 'Content-Type: application/json' -d {shell_word(body)}",
+    ]
+
+
+def _question(stack: str, folder: str) -> list[str]:
+    """The commands that ask the server as an operator does, with the time to the first token."""
+    option = f" --dir {shell_word(folder)}" if folder else ""
+    return [
+        f'  eval "$(.venv/bin/bezel local env{option})"',
+        f'  .venv/bin/bezel query {shell_word(stack)} "Say hello." --stats',
     ]
 
 

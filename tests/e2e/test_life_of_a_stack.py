@@ -46,7 +46,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert "l4-qat is in service on localcloud, served by a simulated vLLM" in made.text
     shown = README.read_text().partition("<!-- output of make up")[2].partition("```text\n")[2].partition("```")[0]
     summary = made.text[made.text.index("l4-qat is in service") :]
-    assert summary.count(f" --dir {quick.cloud}") == 3  # README's has localcloud's usual folder
+    assert summary.count(f" --dir {quick.cloud}") == 4  # README's has localcloud's usual folder
     for action in ("outputs", "down"):
         summary = summary.replace(f".venv/bin/bezel local {action} l4-qat --dir {quick.cloud}", f"make {action}")
     summary = summary.replace(f" --dir {quick.cloud}", "")

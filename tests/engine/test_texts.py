@@ -158,6 +158,19 @@ def test_output_without_a_failure_is_as_the_engine_wrote_it() -> None:
     assert display(well) == well.splitlines()
 
 
+@pytest.mark.parametrize("operation", ["destroy", "up"])
+def test_a_destroy_names_no_command_of_another_backend(operation: str) -> None:
+    """The engine's `pulumi stack rm` finds no stack without localcloud's variables."""
+    lines = ["Resources:", "    - 2 deleted", "", "Duration: 3s", ""]
+    if operation == "destroy":
+        rest = "but the history and configuration associated with the stack are still maintained. "
+        lines += [f"The resources in the stack have been deleted, {rest}"]
+        lines += ["If you want to remove the stack completely, run `pulumi stack rm dev`."]
+    display = Display()
+    shown = [text for line in lines for text in display.take(line)]
+    assert [*shown, *display.end()] == lines[:5]
+
+
 def test_diagnostics_at_the_very_end_are_shown() -> None:
     assert "    error: broken" in display("Diagnostics:\n  a:b:C (d):\n    error: broken")
 

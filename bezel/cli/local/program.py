@@ -15,7 +15,7 @@ class BezelLocal(Program):
     """The command `bezel local`."""
 
     typed = "bezel local"
-    start_repair = "start it: `bezel local start` (in a clone `.venv/bin/bezel local start`, or `make up`)."
+    start_repair = "start it: `bezel local start`, or `make up`, which deploys too."
 
     def default_directory(self) -> Path:
         """The folder `.localcloud` of the project around, else the user's state folder."""

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from bezel.cli.local.program import BezelLocal, serves_untrained_model
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
+from bezel.cli.local.typed_commands import as_typed
 from bezel.cli.up_summary import off_hours, summary
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.local.place import Provider
@@ -24,6 +26,7 @@ from bezel.engine.local.project_places import run_folder
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
 from bezel.engine.run.process import end_with_make
+from bezel.engine.state.folder import outputs_in
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
@@ -50,7 +53,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         return local.run_stack(options.action, options.stack, options.pulumi)
     except UserError as error:
         if hint := shell_hint([str(error)], local.cloud.directory, os.environ):
-            note(hint)
+            note(as_typed(hint))
         raise
 
 
@@ -87,7 +90,7 @@ class Local:
         events = run_folder(self.cloud.directory.absolute(), self.project.name, stack) / "events.jsonl"
         texts = [item.message for item in read_events(events).diagnostics]
         if hint := shell_hint(texts, self.cloud.directory, os.environ):
-            say(hint)
+            say(as_typed(hint))
 
     def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:
         # `down` works with whichever server is running.
@@ -115,12 +118,22 @@ class Local:
         if action == "down":
             _check_down(plan, engine, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).end.code
-            if code == 0 and use.take_alone():
-                control.stop(self.cloud.directory)
-            elif code == 0:
-                say("localcloud keeps running: another command uses it")
+            if code == 0:
+                self._end_cloud(engine, stack, use)
             return code
         return self._up(engine, stack, options) or self._summarize(engine, endpoint, stack)
+
+    def _end_cloud(self, engine: LocalEngine, stack: str, use: Use) -> None:
+        """End localcloud unless another command uses it, and say what is left."""
+        if not use.take_alone():
+            say("localcloud keeps running: another command uses it")
+            return
+        control.stop(self.cloud.directory)
+        say(f"localcloud has ended; history and logs of {stack} stay in {self.cloud.directory}")
+        others = [other for other in self.project.stacks() if other != stack and _is_deployed(engine, other)]
+        if others:
+            listed = ", ".join(others)
+            say(f"its servers of {listed} have ended with it: `make up STACK=NAME` starts those of a stack again")
 
     def recover(self, stack: str, *, adopt: bool, forget: bool = False) -> int:
         """Repair the state that a killed run of the engine left; return the exit code.
@@ -155,7 +168,7 @@ class Local:
         if recovered.adopted and not recovered.cut_off:
             return engine.run("up", stack, [*quiet, *options]).end.code
         if refused := engine.existing_resources(stack):
-            say(str(_existing(refused, stack, "then deploy again, under other names")))
+            say(as_typed(str(_existing(refused, stack, "then deploy again, under other names"))))
         return end.code
 
     def _summarize(self, engine: LocalEngine, endpoint: Endpoint, stack: str) -> int:
@@ -169,9 +182,9 @@ class Local:
         usual = self.cloud.program.default_directory()
         folder = "" if self.cloud.directory.absolute() == usual.absolute() else str(self.cloud.directory)
         text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure, folder=folder)
-        sys.stdout.write(text)
+        sys.stdout.write(as_typed(text))
         if hint := shell_hint([text], self.cloud.directory, os.environ):
-            say(hint)
+            say(as_typed(hint))
         return 1 if failure and not off_hours(outputs, now) else 0
 
     def engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
@@ -262,6 +275,13 @@ class Local:
             say(f"copied synthetic weights of {name or f'an adapter of {plan.model}'} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
+
+
+def _is_deployed(engine: LocalEngine, stack: str) -> bool:
+    """Whether a stack has outputs; not where its state cannot be read, which its own commands say."""
+    with suppress(UserError):
+        return bool(outputs_in(engine.state, engine.project.name, stack))
+    return False
 
 
 def _is_lease(plan: "AnyPlan | None") -> bool:

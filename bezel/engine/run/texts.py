@@ -29,6 +29,10 @@ _HEAD = re.compile(r"^  \S.*:$")
 _MESSAGE = re.compile(r"^    (?P<severity>error|warning): (?P<text>.*)$")
 _ROW = re.compile(r"^(?P<row>[ @+~-].*?\S) error: .+$")
 _ENDED = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed", _CLOSED})
+# After a destroy the engine names its own command, which here finds no stack: `make down` says what is left.
+_AFTER_DESTROY = re.compile(
+    r"The resources in the stack have been deleted, but the history|If you want to remove the stack completely, run"
+)
 _INDENT = "    "
 
 
@@ -109,6 +113,8 @@ class Display:
 
     def take(self, line: str) -> list[str]:
         """The lines to show for the next one, without line ends."""
+        if _AFTER_DESTROY.match(line):
+            return []
         if self._diagnostics is not None:
             if not _SECTION.match(line):
                 self._diagnostics.append(line)

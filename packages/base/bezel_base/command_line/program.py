@@ -18,13 +18,19 @@ from bezel_base.errors import UserError
 from bezel_base.process_end import collect_seldom, skip_last_collection
 
 
-def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Sequence[str]], int]) -> int:
+def run_program(
+    name: str,
+    arguments: Sequence[str] | None,
+    run: Callable[[Sequence[str]], int],
+    as_typed: Callable[[str], str] = str,
+) -> int:
     """Run a command of a program; return its exit code (`exit_codes`). Where it failed, standard error has the reason.
 
     Args:
         name: Name of the program, which precedes its errors.
         arguments: The arguments; None takes those of the process, which then ends even where threads wait.
         run: Parses the arguments, runs the command and returns its exit code.
+        as_typed: Changes the commands that an error names to those that the user's shell has.
     """
     command_line = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
@@ -35,7 +41,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
         sys.stdout.reconfigure(errors="backslashreplace")
     ending_signals.forget()
     with ending_signals.handle():
-        code = _run_and_show_errors(name, command_line, run)
+        code = _run_and_show_errors(name, command_line, run, as_typed)
     # A command that a signal has ended may have an exit code of its own for what it could not do.
     code = code if code == 0 else ending_signals.exit_code() or code
     if arguments is None and code > ending_signals.INTERRUPTED - signal.SIGINT:
@@ -52,7 +58,9 @@ def _end_at_once(code: int) -> None:
         os._exit(code)
 
 
-def _run_and_show_errors(name: str, command_line: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
+def _run_and_show_errors(
+    name: str, command_line: Sequence[str], run: Callable[[Sequence[str]], int], as_typed: Callable[[str], str]
+) -> int:
     """Run one subcommand, and show its error."""
     try:
         try:
@@ -60,11 +68,11 @@ def _run_and_show_errors(name: str, command_line: Sequence[str], run: Callable[[
         finally:
             sys.stdout.flush()  # else a full disk, or a closed reader, shows only at the interpreter's exit
     except UserError as error:
-        _show(name, error, command_line)
+        _show(name, error, command_line, as_typed)
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("\n")
-        _show(name, UserError("stopped"), command_line)
+        _show(name, UserError("stopped"), command_line, as_typed)
         return ending_signals.INTERRUPTED
     except OSError as error:
         from bezel_base.command_line import exits
@@ -74,13 +82,13 @@ def _run_and_show_errors(name: str, command_line: Sequence[str], run: Callable[[
         failure = exits.user_error(error)
         if failure is None:
             raise
-        _show(name, failure, command_line)
+        _show(name, failure, command_line, as_typed)
         return 1
 
 
-def _show(name: str, error: UserError, command_line: Sequence[str]) -> None:
+def _show(name: str, error: UserError, command_line: Sequence[str], as_typed: Callable[[str], str]) -> None:
     """Write an error to standard error: as text, or with --errors json as one line of JSON."""
     # `--errors` is an option of the root, so it comes first; the command line may be one that does not parse.
     as_json = [*command_line[:2]] == ["--errors", "json"] or [*command_line[:1]] == ["--errors=json"]
     text = str(error) if isinstance(error, UsageError) else f"{name}: {error}"
-    sys.stderr.write(f"{json.dumps(error.as_json()) if as_json else text}\n")
+    sys.stderr.write(f"{as_typed(json.dumps(error.as_json()) if as_json else text)}\n")
