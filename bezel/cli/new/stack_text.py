@@ -51,6 +51,7 @@ def _lines(choice: Choice) -> Iterator[str]:
     yield from (f"    {name}: {_scalar(value)}" for name, value in values["vllm"].items())
     if not is_lease:
         yield "  # Without traffic nothing runs and nothing is paid; the next request then waits for a start."
+        yield "  # A second instance needs twice the max_hourly_usd below, a limit: a pipeline has its change approved."
         yield f"  {setting('scaling')}:"
         yield "    min_instances: 0"
         yield "    max_instances: 1"
