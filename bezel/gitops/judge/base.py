@@ -21,7 +21,7 @@ from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
 from bezel.gitops.changed.rules import PROJECT_CATALOGUE
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
-from bezel.gitops.judge.document import FIRST_DEPLOY, document
+from bezel.gitops.judge.document import document
 from bezel.gitops.judge.own_code import CODE, second_checkout
 from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
@@ -77,7 +77,7 @@ class BaseJudge:
         if self.is_first_deploy:
             effect = "this change of it counts from the first deploy on, which asks for no approval of it"
         statement = f"the base {self.commit[:8]} judges; {effect}"
-        return document(statement, self.changes, base=self.commit) | {FIRST_DEPLOY: self.is_first_deploy}
+        return document(statement, self.changes, base=self.commit, first_deploy=self.is_first_deploy)
 
     def check(self, stack: str) -> None:
         """Refuse to judge by code that the change has made, and by links.
