@@ -11,7 +11,7 @@ from bezel.gitops.judge.changes import JudgeChange, digest, lines_of
 
 KEY = "judge"
 FIRST_DEPLOY = "first_deploy"
-"""Key of the part of a preview: whether nothing was deployed yet, so that the deploy asks for no approval of the changes."""
+"""Key of a preview's part: whether nothing was deployed yet, so that the deploy asks for no approval of the changes."""
 _LONGEST = 500  # lines in a document
 _SHOWN = 20  # lines of a report
 _WIDEST = 240  # characters of a line
