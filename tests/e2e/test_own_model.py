@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
 from tests.support.model_sources.tiny import bert, llama
+from tests.support.weights.fake_hub import serving
 
 STACK = """config:
   bezel:model: tiny-llama
@@ -56,6 +57,28 @@ def test_adapters_of_a_stack_are_served_by_their_names(rehearsal: Rehearsal) -> 
     assert shown.code == 0, shown.text
     assert "sql" in shown.text
     assert "law" in shown.text
+    gone = rehearsal.local("down", "ours")
+    assert gone.code == 0, gone.text
+
+
+@pytest.mark.wide
+def test_model_and_adapters_of_a_hub_are_downloaded_by_the_server(rehearsal: Rehearsal) -> None:
+    adapters = "  bezel:adapters: [{name: sql, source: acme/sql-lora, rank: 8}]\n"
+    stack = STACK.replace("  bezel:weights: {path: tiny-llama}\n", f"  bezel:weights: {{loading: hub}}\n{adapters}")
+    (rehearsal.folder / "Pulumi.ours.yaml").write_text(stack)
+    with serving() as hub:
+        hub.models["acme/Tiny-Llama"] = llama()
+        added = rehearsal.bezel("catalog", "add-model", "acme/Tiny-Llama", "--yes", HF_ENDPOINT=hub.base)
+        assert added.code == 0, added.text
+    deployed = rehearsal.local("up", "ours", "--", *BOTH_PACKS)
+    assert deployed.code == 0, deployed.text
+    assert "put synthetic weights of tiny-llama on the embedded hub, as acme/Tiny-Llama" in deployed.text
+    assert "put an adapter of zeros on the embedded hub, as acme/sql-lora" in deployed.text
+    assert "completion, conditions, drift, health, models, plan, refusal: all passed" in deployed.text
+    shown = rehearsal.bezel("models", "ours", **rehearsal.variables())
+    assert "sql" in shown.text
+    memory = rehearsal.bezel("memory", "ours", "--wake", **rehearsal.variables())
+    assert "the plan was right" in memory.text
     gone = rehearsal.local("down", "ours")
     assert gone.code == 0, gone.text
 

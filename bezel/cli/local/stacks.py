@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel.cli.local.hub_repositories import put_on_hub
 from bezel.cli.local.program import BezelLocal, serves_untrained_model
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
@@ -107,6 +108,7 @@ class Local:
         if plan and action in {"up", "preview"}:
             self._print_endpoint(endpoint)
             self._enable_quotas(endpoint)
+            put_on_hub(self.cloud.directory, self.project, plan)
             self._put_weights(endpoint, plan)
             self._print_rewritten_arguments(plan)
             options = self._with_packs(stack, options)

@@ -160,8 +160,8 @@ def _exact_weights(fit: Mapping[str, Any], model: "Model") -> dict[str, float]:
 def _planned_cache_dtype(deployment: Deployment) -> str:
     """`kv-cache-dtype` of the arguments that were deployed."""
     arguments = deployment.server_outputs.get("arguments")
-    words = arguments if isinstance(arguments, list) else []
-    values = [str(word).partition("=")[2] for word in words if str(word).startswith("--kv-cache-dtype=")]
+    texts = [str(each) for each in arguments] if isinstance(arguments, list) else []
+    values = [text.partition("=")[2] for text in texts if text.startswith("--kv-cache-dtype=")]
     return values[-1] if values else "auto"
 
 

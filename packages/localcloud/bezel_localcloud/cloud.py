@@ -201,7 +201,12 @@ class Cloud:
             *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,
         ]
-        routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes(), *batch.routes(lambda: application)]
+        routes = [
+            *oauth.routes(self),
+            *registry.routes(self),
+            *model_hub.routes(self.layout),
+            *batch.routes(lambda: application),
+        ]
         routes += [route for api in apis for route in api.routes(self)]
 
         # Paths that begin with a bucket's name come last: an API's are taken.

@@ -13,7 +13,7 @@ from bezel_simulated_vllm.configuration import faults, tpu
 from bezel_simulated_vllm.configuration.adapters import LoadedAdapters, allows_updates, load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError, refusal
 from bezel_simulated_vllm.configuration.hardware import GIB
-from bezel_simulated_vllm.configuration.hub import hub_models, is_hub_id
+from bezel_simulated_vllm.configuration.hub import adapter_reader, hub_models, is_hub_id
 from bezel_simulated_vllm.configuration.logs import log, traceback
 from bezel_simulated_vllm.configuration.settings import EngineSettings, make_settings
 
@@ -75,15 +75,16 @@ def start(
     except StartError as failure:
         _engine_failed(failure)
         raise
+    read = adapter_reader(machine, environment)
     try:
-        adapters = load_adapters(options, settings.served_names, machine.resolve)
+        adapters = load_adapters(options, settings.served_names, read)
     except StartError as failure:
         traceback(failure.kind, failure.message)
         raise
     for adapter in adapters:
         log("adapter", name=adapter.name, path=adapter.path)
     updates = allows_updates(environment)
-    changeable = LoadedAdapters(options, settings.served_names, machine.resolve, adapters) if updates else None
+    changeable = LoadedAdapters(options, settings.served_names, read, adapters) if updates else None
     return replace(settings, adapters=adapters, changeable_adapters=changeable)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bezel_simulated_vllm.configuration.adapters import LoadedAdapters, LoRAModulePath
+from bezel_simulated_vllm.configuration.adapters import LoadedAdapters, LoRAModulePath, local_files
 from bezel_simulated_vllm.configuration.options import parse
 
 CONFIG = {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
@@ -29,7 +29,7 @@ def client(serve, tmp_path: Path):
     options = parse(["/mnt/models/tiny", "--enable-lora"])
 
     def change(settings):
-        adapters = LoadedAdapters(options, settings.served_names, Path, [module])
+        adapters = LoadedAdapters(options, settings.served_names, lambda path: local_files(Path(path)), [module])
         return replace(settings, adapters=(module,), changeable_adapters=adapters)
 
     with serve("/mnt/models/tiny", "--served-model-name=tiny", speed=200.0, change=change) as started:

@@ -30,6 +30,7 @@ from bezel_catalog import model, models, vllm_options
 from bezel_simulated_vllm.configuration.adapters import load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.hub import adapter_reader
 from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.configuration.settings import make_settings
 from bezel_simulated_vllm.release import DEFAULT_RELEASE
@@ -153,7 +154,8 @@ def start_case(case: Case, folder: Path) -> str | None:
         with contextlib.redirect_stderr(output):
             options = parse(arguments)
         machine = _machine(case, plan, folder)
-        load_adapters(options, make_settings(options, machine, environment).served_names, machine.resolve)
+        read = adapter_reader(machine, environment)
+        load_adapters(options, make_settings(options, machine, environment).served_names, read)
     except SystemExit:
         return output.getvalue().strip().splitlines()[-1]
     except StartError as error:

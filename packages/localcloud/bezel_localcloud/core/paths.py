@@ -59,6 +59,7 @@ class Paths:
         certificates: Certificate of the https port, and the authority that clients trust.
         sockets: Socket files that instances listen on.
         nodes: File systems of the machines.
+        hub: Repositories that were put on the model hub, one file each.
         seeded: Notes of commands on what they have put into the project already.
         endpoint: The endpoint file, written when the daemon is ready and removed when it stops.
         credentials: Service account key file of the deployer.
@@ -83,6 +84,7 @@ class Paths:
         self.certificates = root / "certificates"
         self.sockets = root / "sockets"
         self.nodes = root / "nodes"
+        self.hub = root / "hub"
         self.seeded = root / "seeded"
         self.endpoint = root / "endpoint.json"
         self.credentials = root / "credentials.json"
@@ -119,13 +121,13 @@ class Paths:
 
     def delete_contents(self) -> None:
         """Delete the files of the project's resources; the store has their rows."""
-        for folder in (*self._content_folders(), self.blobs.parent, self.nodes, self.seeded):
+        for folder in (*self._content_folders(), self.blobs.parent, self.nodes, self.hub, self.seeded):
             shutil.rmtree(folder, ignore_errors=True)
         self._create_folders()
 
     def _create_folders(self) -> None:
         registry = (self.blobs.parent, self.blobs, self.blob_uploads)
-        for folder in (*self._content_folders(), *registry, self.seeded, self.daemon_log.parent):
+        for folder in (*self._content_folders(), *registry, self.hub, self.seeded, self.daemon_log.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
 
     def _content_folders(self) -> tuple[Path, ...]:

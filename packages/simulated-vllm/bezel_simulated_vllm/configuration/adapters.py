@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "adapter_model.pt")
+WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "adapter_model.pt")
+CONFIG = "adapter_config.json"
 _PATH = re.compile(r"/(?:home|usr|opt|var|tmp|root|lib|mnt|srv)(?:/[\w.\-]+)+")
 _INITS = ("gaussian", "eva", "orthogonal", "mica", "lora_ga")
 _UNSUPPORTED = {
@@ -68,15 +69,32 @@ def parse_modules(texts: Sequence[str] | None, fail: Callable[[str], object]) ->
     return modules
 
 
+@dataclass(frozen=True)
+class AdapterFiles:
+    """What is read of an adapter: the text of its configuration, None without one, and whether it has weights."""
+
+    config: str | None
+    has_weights: bool
+
+
+def local_files(directory: Path) -> AdapterFiles:
+    """Return what a directory of this machine has of an adapter."""
+    try:
+        config: str | None = (directory / CONFIG).read_text(encoding="utf-8")
+    except OSError:
+        config = None
+    return AdapterFiles(config, any((directory / name).is_file() for name in WEIGHTS))
+
+
 def load_adapters(
-    options: argparse.Namespace, served: Sequence[str], resolve: Callable[[str], Path]
+    options: argparse.Namespace, served: Sequence[str], read: Callable[[str], AdapterFiles]
 ) -> tuple[LoRAModulePath, ...]:
     """Load the adapters that the command line names, in its order.
 
     Args:
         options: the parsed command line.
         served: names of the model.
-        resolve: the directory of this machine for a path of the container.
+        read: returns what a path of the container, or a name on the hub, has of an adapter.
 
     Raises:
         StartError: one of them cannot be loaded: the server ends after its engine has started.
@@ -85,7 +103,7 @@ def load_adapters(
     modules = [*(options.lora_modules or ()), *(LoRAModulePath(name, path) for name, path in media.items())]
     loaded: dict[str, LoRAModulePath] = {}
     for module in modules:
-        if problem := _conflict(module, served, loaded) or _problem(module, options, resolve(module.path)):
+        if problem := _conflict(module, served, loaded) or _problem(module, options, read(module.path)):
             raise StartError("ValueError", _plain(problem))
         loaded[module.name] = module
     return tuple(loaded.values())
@@ -101,10 +119,10 @@ class LoadedAdapters:
         self,
         options: argparse.Namespace,
         served: Sequence[str],
-        resolve: Callable[[str], Path],
+        read: Callable[[str], AdapterFiles],
         modules: Iterable[LoRAModulePath],
     ) -> None:
-        self._options, self._served, self._resolve = options, served, resolve
+        self._options, self._served, self._read = options, served, read
         self._modules = {module.name: module for module in modules}
 
     @property
@@ -116,7 +134,7 @@ class LoadedAdapters:
         """Load an adapter, in place of one of its name where that is asked for; return the refusal, None without."""
         if problem := _conflict(module, self._served, () if in_place else self._modules):
             return 400, "InvalidUserInput", problem
-        if problem := _problem(module, self._options, self._resolve(module.path)):
+        if problem := _problem(module, self._options, self._read(module.path)):
             is_missing = problem.startswith("Loading lora ")
             return (404, "NotFoundError", problem) if is_missing else (500, "InternalServerError", _plain(problem))
         self._modules[module.name] = module
@@ -155,20 +173,20 @@ def _conflict(module: LoRAModulePath, served: Sequence[str], loaded: Iterable[st
     return None
 
 
-def _problem(module: LoRAModulePath, options: argparse.Namespace, directory: Path) -> str | None:
+def _problem(module: LoRAModulePath, options: argparse.Namespace, files: AdapterFiles) -> str | None:
     missing = f"Loading lora {module.name} failed: No adapter found for {module.path}"
     if not options.enable_lora:
         reason: str | None = "LoRA is not enabled. Use --enable-lora to enable LoRA."
+    elif files.config is None:
+        return missing
     else:
         try:
-            config = json.loads((directory / "adapter_config.json").read_text(encoding="utf-8"))
-        except OSError:
-            return missing
+            config = json.loads(files.config)
         except ValueError as error:
             reason = str(error)
         else:
             reason = refused_config(config, options.max_lora_rank)
-            if reason is None and not any((directory / name).is_file() for name in _WEIGHTS):
+            if reason is None and not files.has_weights:
                 reason = f"{module.path} doesn't contain tensors"
     if reason is not None and options.tensor_parallel_size > 1:  # the engine hears of it from a worker process
         reason = f"Worker failed with error '{reason}', please check the stack trace above for the root cause"

@@ -1,7 +1,8 @@
-"""Stand-in for the Hugging Face hub, for listing and downloading models: made-up files of every model in the catalogue.
+"""Stand-in for the Hugging Face hub, for listing and downloading models.
 
-Responds like the hub's own API: a revision's commit, its tree with sizes and hashes, downloads by Range. Everything is
-public. It stands in for another company's service, so it requires no Google token.
+It has made-up files of every model in the catalogue, and what was put there (`stored`). Responds like the hub's own
+API: a revision's commit, its tree with sizes and hashes, downloads by Range. Everything is public. It stands in for
+another company's service, so it requires no Google token.
 """
 
 import hashlib
@@ -14,48 +15,54 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel_catalog import NotInCatalogueError
-from bezel_localcloud.core.paths import HUB_PREFIX
+from bezel_localcloud.core.paths import HUB_PREFIX, Paths
+from bezel_localcloud.services.model_hub.stored import StoredRepository, commit_of, find_repository
 from bezel_simulated_vllm.synthetic_weights import model_files
 
 _REPOSITORY = HUB_PREFIX + "{kind}/{owner}/{name}"
 _LARGE = ".safetensors"
 
 
-def routes() -> list[Route]:
-    """Routes that need no token."""
+def routes(paths: Paths) -> list[Route]:
+    """Routes that need no token.
+
+    Args:
+        paths: Layout of localcloud's directory.
+    """
     api = _REPOSITORY.replace("{kind}", "/api/models")
     return [
-        _route(f"{api}/revision/{{revision}}", _revision),
-        _route(f"{api}/tree/{{revision}}", _tree),
-        _route(f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve),
+        _route(paths, f"{api}/revision/{{revision:path}}", _revision),
+        _route(paths, f"{api}/tree/{{revision:path}}", _tree),
+        _route(paths, f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve),
     ]
 
 
-def _route(path: str, respond: Callable[[Request, dict[str, bytes]], Response]) -> Route:
-    """A route that responds with the files of the path's model and revision, or refuses."""
+def _route(paths: Paths, path: str, respond: Callable[[Request, StoredRepository], Response]) -> Route:
+    """A route that responds with the repository of the path's name and revision, or refuses."""
 
     async def endpoint(request: Request) -> Response:
-        files = _files(request)
-        return files if isinstance(files, Response) else respond(request, files)
+        repository = _repository(paths, request)
+        return repository if isinstance(repository, Response) else respond(request, repository)
 
     return Route(path, endpoint, methods=["GET"])
 
 
-def _revision(request: Request, files: dict[str, bytes]) -> Response:
-    siblings = [{"rfilename": path} for path in sorted(files)]
-    name = _name(request)
-    return JSONResponse({"id": name, "sha": _commit(name), "private": False, "gated": False, "siblings": siblings})
+def _revision(request: Request, repository: StoredRepository) -> Response:
+    siblings = [{"rfilename": path} for path in sorted(repository.files)]
+    answer = {"id": _name(request), "sha": repository.commit, "private": False, "gated": False, "siblings": siblings}
+    return JSONResponse(answer)
 
 
-def _tree(_: Request, files: dict[str, bytes]) -> Response:
-    return JSONResponse([_row(path, content) for path, content in sorted(files.items())])
+def _tree(_: Request, repository: StoredRepository) -> Response:
+    return JSONResponse([_row(path, content) for path, content in sorted(repository.files.items())])
 
 
-def _resolve(request: Request, files: dict[str, bytes]) -> Response:
+def _resolve(request: Request, repository: StoredRepository) -> Response:
     path = str(request.path_params["path"])
-    if path not in files:
+    if path not in repository.files:
         return _refusal(404, "EntryNotFound", "Entry not found")
-    content, headers = files[path], {"x-repo-commit": _commit(_name(request)), "accept-ranges": "bytes"}
+    content, headers = repository.files[path], {"x-repo-commit": repository.commit, "accept-ranges": "bytes"}
+    headers["etag"] = f'"{_git_hash(content)}"'
     requested = re.fullmatch(r"bytes=([0-9]{1,15})-([0-9]{0,15})", request.headers.get("range", ""))
     if requested is None:
         return Response(content, media_type="application/octet-stream", headers=headers)
@@ -80,29 +87,25 @@ def _git_hash(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _files(request: Request) -> dict[str, bytes] | Response:
+def _repository(paths: Paths, request: Request) -> StoredRepository | Response:
     name = _name(request)
     try:
-        files = _model_files(name)
-    except NotInCatalogueError:
+        repository = find_repository(paths, name) or _catalogue_repository(name)
+    except (NotInCatalogueError, ValueError):
         # The hub does not reveal whether a model is private or does not exist.
         return _refusal(401, "RepoNotFound", "Invalid username or password.")
-    if request.path_params["revision"] not in {"main", _commit(name)}:
+    if request.path_params["revision"] not in {repository.commit, *repository.revisions}:
         return _refusal(404, "RevisionNotFound", f"Invalid rev id: {request.path_params['revision']}")
-    return files
+    return repository
 
 
 @cache
-def _model_files(name: str) -> dict[str, bytes]:
-    return model_files(name)
+def _catalogue_repository(name: str) -> StoredRepository:
+    return StoredRepository(commit_of(name), ("main",), model_files(name))
 
 
 def _name(request: Request) -> str:
     return f"{request.path_params['owner']}/{request.path_params['name']}"
-
-
-def _commit(name: str) -> str:
-    return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
 
 
 def _refusal(status: int, code: str, text: str) -> Response:
