@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.services.cloud_run.runtime.real_vllm import command
+from bezel_localcloud.services.model_hub.stored import put_repository
 
 CONTAINER = (
     "/mnt/models/gemma-4-12B-it-qat-w4a16-ct",
@@ -81,3 +84,39 @@ def test_without_an_assistant_a_model_does_not_draft(mount):
 def test_environment_keeps_everything_on_the_machine(mount):
     _, _, environment = command_for(mount)
     assert environment["HF_HUB_OFFLINE"] == environment["VLLM_NO_USAGE_STATS"] == "1"
+
+
+def test_adapters_are_those_of_the_small_model(mount, tmp_path):
+    paths, bucket = Paths(tmp_path / "cloud"), tmp_path / "bucket"
+    paths.create()
+    (bucket / "adapters" / "sql").mkdir(parents=True)
+    (bucket / "adapters" / "sql" / "adapter_config.json").write_text("{}")
+    put_repository(paths, "acme/law-lora", {"adapter_config.json": b"{}"})
+    words = ["sql=/mnt/models/adapters/sql", "law=acme/law-lora", "none=/mnt/models/adapters/none", "gone=acme/gone"]
+    argv, notes, _ = command(
+        ["/mnt/models/m", "--enable-lora", "--lora-modules", *words, "--max-loras=2"],
+        model_dir=mount / "tiny",
+        address="/s/1:8000",
+        paths=paths,
+        mounts={"/mnt/models": str(bucket)},
+    )
+    begin = argv.index("--lora-modules") + 1
+    modules = dict(word.split("=", 1) for word in argv[begin : begin + len(words)])
+    assert (modules["none"], modules["gone"]) == ("/mnt/models/adapters/none", "acme/gone")  # the server refuses them
+    hidden = json.loads((mount / "tiny" / "config.json").read_text())["hidden_size"]
+    for name in ("sql", "law"):
+        header = (Path(modules[name]) / "adapter_model.safetensors").read_bytes()
+        rows = json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])
+        assert next(row["shape"] for key, row in rows.items() if "lora_B" in key) == [hidden, 1]
+    assert sum("adapter of zeros" in note for note in notes) == 2
+    assert "--max-loras=2" in argv
+
+
+def test_names_of_adapters_lead_out_of_no_folder(mount, tmp_path):
+    paths = Paths(tmp_path / "cloud")
+    paths.create()
+    put_repository(paths, "acme/law-lora", {"adapter_config.json": b"{}"})
+    arguments = ["/m", "--enable-lora", "--lora-modules", '{"name": "../../x", "path": "acme/law-lora"}']
+    argv, _, _ = command(arguments, model_dir=mount / "tiny", address="/s/1:8000", paths=paths)
+    module = json.loads(argv[argv.index("--lora-modules") + 1])
+    assert Path(module["path"]).resolve().is_relative_to(paths.hub.resolve())

@@ -62,10 +62,22 @@ def adapter_files(model_id: str, rank: int) -> dict[str, bytes]:
         NotInCatalogueError: no checkpoint has that id.
     """
     row = model(model_id)
-    hidden = row.architecture.hidden_size
+    shape = row.architecture
+    return zero_adapter(row.hub_id or row.id, shape.hidden_size, shape.intermediate_size, rank)
+
+
+def zero_adapter(base: str, hidden: int, inner: int, rank: int) -> dict[str, bytes]:
+    """Return the files of a LoRA adapter of the first layer's down projection, with matrices of zeros.
+
+    Args:
+        base: the name of the model that it is made for.
+        hidden: the model's hidden size.
+        inner: its intermediate size.
+        rank: of the adapter.
+    """
     config = {
         "peft_type": "LORA",
-        "base_model_name_or_path": row.hub_id or row.id,
+        "base_model_name_or_path": base,
         "r": rank,
         "lora_alpha": 2 * rank,
         "target_modules": ["down_proj"],
@@ -73,7 +85,7 @@ def adapter_files(model_id: str, rank: int) -> dict[str, bytes]:
     }
     module = "base_model.model.model.layers.0.mlp.down_proj"
     shapes = {
-        f"{module}.lora_A.weight": [rank, row.architecture.intermediate_size],
+        f"{module}.lora_A.weight": [rank, inner],
         f"{module}.lora_B.weight": [hidden, rank],
     }
     return {"adapter_config.json": _json(config), "adapter_model.safetensors": _zeros(shapes)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bezel_base.process_status import DIRECTORY_VARIABLE
-from bezel_localcloud.core.paths import HUB_PREFIX, python_path
+from bezel_localcloud.core.paths import HUB_PREFIX, Paths, python_path
 from bezel_localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel_localcloud.routing.context import Context
@@ -140,7 +140,13 @@ def real(container: ContainerLaunch) -> Command:
     if not model:
         raise ContainerFailureError("LOCALCLOUD_VLLM_MODEL is not set: set it to the folder of the real vLLM's model.")
     try:
-        argv, notes, defaults = command(container.args, model_dir=Path(model), address=container.address)
+        argv, notes, defaults = command(
+            container.args,
+            model_dir=Path(model),
+            address=container.address,
+            paths=Paths(Path(container.environment[DIRECTORY_VARIABLE])),
+            mounts=container.mounts,
+        )
     except OSError as error:
         raise ContainerFailureError(f"LOCALCLOUD_VLLM_MODEL={model} does not hold a model: {error}") from None
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))

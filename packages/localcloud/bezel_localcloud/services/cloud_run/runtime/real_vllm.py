@@ -8,12 +8,14 @@ change is a note for the log. Leaves out processes: the caller starts the comman
 import json
 import tomllib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from bezel_catalog import vllm_options
+from bezel_localcloud.core.paths import Paths
+from bezel_localcloud.services.cloud_run.runtime.real_adapters import real_modules
 from bezel_simulated_vllm.configuration.checkpoint import Checkpoint, read_checkpoint
 from bezel_simulated_vllm.configuration.kv_layout import kv_layout
 from bezel_simulated_vllm.configuration.options import human_int
@@ -34,13 +36,22 @@ class _Option:
     values: tuple[str, ...]
 
 
-def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list[str], list[str], dict[str, str]]:
+def command(
+    args: Sequence[str],
+    *,
+    model_dir: Path,
+    address: str,
+    paths: Paths | None = None,
+    mounts: Mapping[str, str] | None = None,
+) -> tuple[list[str], list[str], dict[str, str]]:
     """Return the command line of a real server that responds as the container would.
 
     Args:
         args: the container's arguments after `vllm serve`.
         model_dir: the small model's folder; an assistant for speculative decoding is beside it as `<name>-assistant`.
         address: path of the socket that it listens on.
+        paths: layout of localcloud's directory, where adapters for the small model are written; None for the notes.
+        mounts: mount path of the container -> folder of this machine.
 
     Returns:
         The command beginning with "vllm", a note for each rewritten argument, and environment variables to add unless
@@ -56,7 +67,10 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     named = False
     for option in options:
         named = named or option.name == "served-model-name"
-        result += _rewrite(option, model, model_dir, notes)
+        if option.name == "lora-modules":
+            result += ["--lora-modules", *real_modules(option.values, model, paths, mounts or {}, notes)]
+        else:
+            result += _rewrite(option, model, model_dir, notes)
     if path and not named:
         result.append(f"--served-model-name={path}")
         notes.append(f"--served-model-name={path} added: clients know the model by its path")
