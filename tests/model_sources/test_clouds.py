@@ -1,6 +1,7 @@
 """A model in a bucket, and the hub's token in Secret Manager, on a localcloud."""
 
 import base64
+import importlib.metadata
 import os
 import time
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bezel.cli.main import main
+from bezel.engine.project.project import Project
 from bezel.operations.catalog.add_model import AddModelArguments, apply_add_model, plan_add_model
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
@@ -99,3 +102,18 @@ def test_token_is_read_from_the_secret_of_the_stack(shelf: Shelf) -> None:
         assert plan.target == "tiny"
         assert TOKEN not in plan.model_dump_json()
         assert {authorization for _, authorization, _ in hub.storage} == {""}
+
+
+def test_new_project_reads_its_model_where_the_bucket_has_it(
+    shelf: Shelf, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in sharded_llama().items():
+        shelf.put(f"{FOLDER}/{name}", content)
+    here = tmp_path_factory.mktemp("outside")
+    (here / f"bezel-{importlib.metadata.version('bezel')}-py3-none-any.whl").touch()
+    monkeypatch.chdir(here)
+    assert main(["new", "chat", "--model", f"gs://{BUCKET}/{FOLDER}", "--yes", "--packages", str(here)]) == 0
+    project = Project(here / "chat")
+    assert project.configuration("dev")["weights"] == {"bucket": BUCKET, "path": FOLDER}
+    assert project.models()["tiny-llama"].source == f"gs://{BUCKET}/{FOLDER}"
+    assert f"`gs://{BUCKET}/{FOLDER}` holds them" in (here / "chat" / "README.md").read_text()
