@@ -115,6 +115,38 @@ def test_ngram_needs_no_draft_model_in_memory_and_mtp_does():
 
 
 @pytest.mark.parametrize(
+    ("method", "release", "environment", "overlaps"),
+    [
+        ("ngram", "0.32.0", {}, False),
+        ("ngram", "0.33.0", {}, True),
+        ("ngram", "0.33.0", {"VLLM_USE_V2_MODEL_RUNNER": "0"}, False),
+        ("suffix", "0.33.0", {}, False),
+        ("mtp", "0.32.0", {}, True),
+    ],
+)
+def test_steps_overlap_with_drafts_as_the_release_schedules_them(method, release, environment, overlaps):
+    options = vllm_options(release)
+    chosen = chosen_arguments({"spec-method": method, "spec-tokens": 3}, options)
+    arguments = merge(default_options(QAT, loading=FUSE.options), chosen, options)
+    engine, _ = read_engine(arguments, QAT, release=release, environment=environment)
+    assert engine.async_scheduling is overlaps
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cached"),
+    [
+        ({}, True),
+        ({"mamba-cache-mode": "align"}, True),
+        ({"mamba-cache-mode": "all"}, False),
+        ({"enable-prefix-caching": False}, False),
+    ],
+)
+def test_states_are_kept_for_prefixes_unless_switched_off(chosen, cached):
+    arguments = merge(default_options(QAT, loading=FUSE.options), chosen_arguments(chosen, OPTIONS), OPTIONS)
+    assert read_engine(arguments, QAT)[0].cached_states is cached
+
+
+@pytest.mark.parametrize(
     ("written", "number"),
     [
         (4096, 4096),

@@ -217,7 +217,7 @@ class Validation:
             self.problems += check_device(self.values, self.model, _gpu_of(refused_as), environment)
         self.problems += check_fields(self.arguments, self.options)
         self.problems += check_served(self.model, accelerator, refused_as) if accelerator else []
-        engine, unread = read_engine(self.arguments, self.model)
+        engine, unread = read_engine(self.arguments, self.model, release=self.options.version, environment=environment)
         self.problems += unread
         return engine
 

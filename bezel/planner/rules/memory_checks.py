@@ -13,7 +13,7 @@ from bezel.planner.base.problems import of_option, setting
 from bezel_base.errors import Problem
 from bezel_catalog import accelerators, models
 from bezel_catalog.quantities import GIB, gib_text, memory_text
-from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES, CachedStates
 from bezel_catalog.sizing.memory import (
     CUDA_PART_BYTES,
     HOST_BASE_BYTES,
@@ -55,6 +55,7 @@ def gpu_memory(model: Model, gpu: Accelerator, engine: EngineArgs, *, memory_gib
         cpu_offload_gib=engine.cpu_offload_gib,
         adapters=engine.adapters,
         host=engine.host,
+        states=CachedStates(engine.cached_states, engine.draft_tokens, engine.release, gpu.compute_capability),
         shards=shards,
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.planner.base.problems import of_option
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION, typed_values
 from bezel.planner.vllm.host_options import check_host_options, offloaded_gib, read_host_options
-from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, Speculation
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, Speculation, not_asynchronous
 from bezel_base.errors import NOT_SET
 from bezel_catalog.sizing.adapters import Adapters, read_adapters
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
@@ -37,6 +37,8 @@ class EngineArgs:
     load_buffer_bytes: int | None
     enforce_eager: bool
     async_scheduling: bool
+    cached_states: bool
+    release: str | None
     cpu_offload_gib: float
     host: HostOptions
     speculative: bool
@@ -45,8 +47,20 @@ class EngineArgs:
     adapters: Adapters
 
 
-def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[EngineArgs | None, list[Problem]]:
+def read_engine(
+    arguments: Mapping[str, Argument],
+    model: Model,
+    *,
+    release: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[EngineArgs | None, list[Problem]]:
     """Read the figures.
+
+    Args:
+        arguments: vLLM's arguments.
+        model: the checkpoint.
+        release: recorded release of vLLM whose rules they follow; None for the oldest.
+        environment: the server's variables.
 
     Returns:
         The figures, or None where one of them cannot be read or makes no sense; problems of figures that are missing or
@@ -90,7 +104,10 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         load_buffer_bytes=streamer_buffer(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
         # On by default in vLLM, except with these methods.
-        async_scheduling=values.get("async-scheduling") is not False and speculation.method not in NOT_ASYNCHRONOUS,
+        async_scheduling=values.get("async-scheduling") is not False
+        and speculation.method not in not_asynchronous(release, environment or {}),
+        cached_states=values.get("enable-prefix-caching") is not False and values.get("mamba-cache-mode") != "all",
+        release=release,
         cpu_offload_gib=offloaded_gib(values),
         host=read_host_options(values, integer(values, "tensor-parallel-size", 1) or 1),
         speculative=speculation.is_on,

@@ -39,6 +39,17 @@ _TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_sp
 _OF_ENGINE = ("draft_model_config", "draft_parallel_config", "target_model_config", "target_parallel_config")
 
 
+def not_asynchronous(release: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Methods of drafting with which steps do not overlap.
+
+    Args:
+        release: recorded release of vLLM; None for the oldest.
+        environment: the server's variables; VLLM_USE_V2_MODEL_RUNNER=0 selects the first runner.
+    """
+    first_runner = environment.get("VLLM_USE_V2_MODEL_RUNNER") == "0"
+    return NOT_ASYNCHRONOUS if release in (None, *EXCLUDING_RELEASES) or first_runner else _OF_FIRST_RUNNER
+
+
 @dataclass(frozen=True)
 class Speculation:
     """What drafts tokens, from options of their own or from `speculative-config`; None for what is not set.
@@ -103,7 +114,7 @@ def check_speculation(
                 "add method, model and num_speculative_tokens, or remove it.",
             )
         return
-    excluded = NOT_ASYNCHRONOUS if options.version in EXCLUDING_RELEASES else _OF_FIRST_RUNNER
+    excluded = not_asynchronous(options.version, {})
     if values.get("async-scheduling") is True and chosen.method in excluded:
         yield of_option(
             "async-scheduling",

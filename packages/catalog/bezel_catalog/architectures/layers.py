@@ -86,7 +86,9 @@ class LatentLayers(Layers):
     """Layers with one compressed vector of `width` elements a token (MLAAttentionSpec), the same on every device.
 
     `element_bytes` is the width of an element where it is not the cache's own; `indexer` marks the keys of a sparse
-    model's index, `window` those that keep only the last tokens (SlidingWindowMLASpec).
+    model's index, `window` those that keep only the last tokens (SlidingWindowMLASpec). `tokens_per_state` tokens have
+    one vector together. `block_tokens` and `alignment` are the size of a block and the bytes that it is padded to a
+    multiple of, where the model sets its own.
     """
 
     kind: ClassVar[str] = "latent"
@@ -94,6 +96,9 @@ class LatentLayers(Layers):
     element_bytes: int | None = None
     indexer: bool = False
     window: int | None = None
+    tokens_per_state: int = 1
+    block_tokens: int | None = None
+    alignment: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,7 @@ class StateLayers(Layers):
 
     `form` is the kind of state in vLLM's words, e.g. mamba2 or gdn_attention. `checkpoints` are the blocks more that
     vLLM reserves for each sequence where it caches prefixes; `cached_prefixes` is false where it never does, as in
-    models without attention.
+    models without attention. `key_dim` are the numbers of one key, where vLLM chooses a kernel by them.
     """
 
     kind: ClassVar[str] = "state"
@@ -128,6 +133,7 @@ class StateLayers(Layers):
     arrays: tuple[StateArray, ...]
     checkpoints: int = 0
     cached_prefixes: bool = True
+    key_dim: int | None = None
 
     def state_bytes(self, element_bytes: int, shards: int = 1) -> int:
         """Bytes of one sequence in one layer on one of `shards` devices."""

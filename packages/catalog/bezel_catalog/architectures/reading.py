@@ -19,7 +19,7 @@ from bezel_catalog.architectures.configuration import (
 )
 from bezel_catalog.architectures.context import read_context
 from bezel_catalog.architectures.experts import read_experts
-from bezel_catalog.architectures.families import attention, encoders, hybrids, latent, side_caches
+from bezel_catalog.architectures.families import attention, deepseek_v4, encoders, hybrids, latent, side_caches
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
 from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
@@ -36,6 +36,7 @@ _READERS: dict[str, Reader] = {
     "bailing_hybrid": hybrids.read_bailing,
     "bailing_moe_linear": hybrids.read_bailing,
     "bailing_moe_v3": hybrids.read_bailing_v3,
+    "deepseek_v4": deepseek_v4.read_deepseek_v4,
     "falcon_h1": hybrids.read_falcon_h1,
     "falcon_mamba": hybrids.read_mamba,
     "granitemoehybrid": hybrids.read_granite_hybrid,
@@ -78,7 +79,6 @@ _CLASS_READERS: dict[str, Reader] = {
 }
 # Models with a cache of their own kind, whose layout no formula here describes.
 _OWN_CACHE = {
-    "deepseek_v4": "compressed and sparse attention with caches of several densities",
     "deepseek_v41": "compressed and sparse attention with caches of several densities",
     "dots3_note": "a sparse index beside windows of compressed vectors",
     "glm5_next": "a sparse index beside delta attention",

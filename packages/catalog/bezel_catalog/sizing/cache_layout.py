@@ -1,16 +1,18 @@
 """Layout of vLLM's KV cache for any architecture: groups of layers, pages, blocks, and the tokens that it logs.
 
-Source: vLLM 0.32.0. Pages and blocks of a request: `vllm/v1/kv_cache_interface.py` (page_size_bytes and
-max_memory_usage_bytes of each specification). Groups: `vllm/v1/core/kv_cache_utils.py` (get_kv_cache_groups,
-unify_kv_cache_spec_page_size, _get_kv_cache_groups_uniform_page_size). Size of a block beside states:
+Source: vLLM 0.32.0 and 0.33.0. Pages and blocks of a request: `vllm/v1/kv_cache_interface.py` (page_size_bytes and
+max_memory_usage_bytes of each specification). Groups: `vllm/v1/core/kv_cache_utils.py`, in 0.33.0
+`vllm/v1/core/kv_cache_planning.py` (get_kv_cache_groups, unify_kv_cache_spec_page_size,
+_get_kv_cache_groups_uniform_page_size, _get_packed_kv_cache_groups). Size of a block beside states:
 `vllm/platforms/interface.py` (_align_hybrid_block_size). Holds where a layer's blocks lie one behind the other, which
-is every backend's default but for models with a cache of their own kind; those are unknown here. Leaves everything
-beside the cache to bezel_catalog.sizing.memory.
+is every backend's default, and for DeepSeek V4, whose layers share each block. Leaves everything beside the cache to
+bezel_catalog.sizing.memory.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ from bezel_catalog.architectures.layers import (
     SlidingLayers,
     StateLayers,
 )
+from bezel_catalog.sizing.state_checkpoints import checkpoint_alignment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +63,8 @@ class CacheSettings:
     `block_tokens` is the size of a block of the attention backend. `element_bytes` is the width of an element of keys
     and values, `state_bytes` that of the model's own type, in which states are kept. `encoder_tokens` is the largest
     number of encoder tokens in one step, `draft_tokens` that of speculated tokens. `hybrid` is False where windows
-    are kept at full length (disable-hybrid-kv-cache-manager).
+    are kept at full length (disable-hybrid-kv-cache-manager). `release` and `compute_capability` choose kernels that
+    keep more states.
     """
 
     max_model_len: int
@@ -73,6 +77,14 @@ class CacheSettings:
     draft_tokens: int = 0
     hybrid: bool = True
     shards: int = 1
+    release: str | None = None
+    compute_capability: str | None = None
+
+    def checkpoint_alignment(self, layers: StateLayers) -> int | None:
+        """Tokens whose multiples a state inside a prompt may lie at; None where none is kept."""
+        if not (self.prefix_caching and layers.cached_prefixes):
+            return None
+        return checkpoint_alignment(layers, self.release, self.compute_capability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,8 @@ def lay_out(architecture: Architecture, settings: CacheSettings) -> CacheLayout:
         return CacheLayout((), 0, settings.max_model_len)
     if len({(spec.base, spec.block) for spec in layers}) == 1:
         return _one_group(layers, settings)
+    if any(isinstance(spec.group, LatentLayers) and spec.group.alignment for spec in layers):
+        return _packed_groups(layers, settings)
     return _equal_groups(_same_pages(layers), settings)
 
 
@@ -188,6 +202,9 @@ def _specs(groups: Sequence[Layers], settings: CacheSettings) -> Counter[_Spec]:
         state = max(group.state_bytes(settings.state_bytes, settings.shards) for group in states)
         token = _aligned_token_bytes(attention, settings)
         align = max(block, LATENT_ALIGNMENT) if isinstance(attention[0], LatentLayers) else block
+        checkpoints = [settings.checkpoint_alignment(group) for group in states]
+        if all(checkpoints):
+            align = math.lcm(align, *(tokens for tokens in checkpoints if tokens))
         block = max(block, align * -(-state // (align * token)))
         padded = block * token
     layers: Counter[_Spec] = Counter()
@@ -195,6 +212,10 @@ def _specs(groups: Sequence[Layers], settings: CacheSettings) -> Counter[_Spec]:
         own_block = block
         if isinstance(group, StateLayers):
             page = padded or group.state_bytes(settings.state_bytes, settings.shards)
+        elif isinstance(group, LatentLayers):
+            own_block = group.block_tokens or block
+            page = -(-own_block // group.tokens_per_state) * _token_bytes(group, settings)
+            page = -(-page // (group.alignment or 1)) * (group.alignment or 1)
         else:
             own_block = group.window if isinstance(group, ConvolutionLayers) else block
             page = own_block * _token_bytes(group, settings)
@@ -264,6 +285,44 @@ def _equal_groups(layers: Counter[_Spec], settings: CacheSettings) -> CacheLayou
     return CacheLayout(tuple(groups), size * groups[0].page_bytes, settings.max_model_len)
 
 
+def _packed_groups(layers: Counter[_Spec], settings: CacheSettings) -> CacheLayout:
+    """Groups whose pages of several sizes lie side by side in a block (`_get_packed_kv_cache_groups`).
+
+    Layers that keep the same tokens in blocks of one size are together. Where they have as many layers of each size,
+    they are split into groups of as many repetitions as wastes the least.
+    """
+    buckets: dict[tuple[object, ...], Counter[_Spec]] = {}
+    for spec, count in layers.items():
+        buckets.setdefault((spec.base, spec.block), Counter())[spec] += count
+    sizes = [_layers_by_page(bucket) for bucket in buckets.values()]
+    even = [pages for pages in sizes if len(set(pages.values())) == 1]
+    least = max((max(pages.values()) for pages in even if len(pages) > 1), default=0)
+    repetitions = _least_padding([max(pages.values()) for pages in even], least) if least else 0
+    groups, widths = [], []
+    for bucket, pages in zip(buckets.values(), sizes, strict=True):
+        number = -(-max(pages.values()) // repetitions) if repetitions and pages in even else 1
+        widths.append(sum(-(-count // number) * page for page, count in pages.items()))
+        first = next(iter(bucket))
+        blocks = max(_request_blocks(spec, settings) for spec in bucket)
+        one = CacheGroup(first.group.kind, -(-bucket.total() // number), first.block, widths[-1], blocks)
+        groups += [one] * number
+    return CacheLayout(tuple(groups), max(widths), settings.max_model_len)
+
+
+def _layers_by_page(bucket: Counter[_Spec]) -> dict[int, int]:
+    pages: Counter[int] = Counter()
+    for spec, count in bucket.items():
+        pages[spec.page] += count
+    return dict(pages)
+
+
+def _least_padding(counts: Sequence[int], least: int) -> int:
+    """The size of groups that adds the fewest layers to these numbers of layers; the largest of equally good ones."""
+    return min(
+        range(least, max(counts) + 1), key=lambda size: (sum(-count % size for count in counts), -size), default=least
+    )
+
+
 def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
     length, in_flight = settings.max_model_len, settings.in_flight
     match spec.group:
@@ -276,5 +335,6 @@ def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
             return -(-settings.encoder_tokens // spec.block)
         case StateLayers(checkpoints=checkpoints):
             cached = settings.prefix_caching and spec.group.cached_prefixes
-            return (2 + checkpoints if cached else 1) + settings.draft_tokens
+            exported = settings.checkpoint_alignment(spec.group) is not None
+            return (2 + checkpoints + exported if cached else 1) + settings.draft_tokens
     return -(-length // spec.block)

@@ -6,6 +6,7 @@ bezel_catalog.sizing.cache_layout, all other memory to bezel_catalog.sizing.memo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel_catalog.architectures.layers import (
@@ -39,6 +40,20 @@ KV_ELEMENT_BYTES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CachedStates:
+    """What the number of states of a sequence depends on beside the model.
+
+    `cached_prefixes` is false where prefixes are not cached, and where states are not kept for them (mamba-cache-mode:
+    all). Each of `draft_tokens` has a state of its own.
+    """
+
+    cached_prefixes: bool = True
+    draft_tokens: int = 0
+    release: str | None = None
+    compute_capability: str | None = None
+
+
 def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int, shards: int = 1) -> int:
     """Bytes of the KV cache of one sequence on one of `shards` devices, by the published shape alone.
 
@@ -68,6 +83,7 @@ def engine_kv_bytes(
     in_flight: int,
     block_tokens: int = BLOCK_TOKENS,
     shards: int = 1,
+    states: CachedStates | None = None,
 ) -> int:
     """Bytes that vLLM's hybrid cache on CUDA reserves for one sequence on one device.
 
@@ -82,10 +98,12 @@ def engine_kv_bytes(
         in_flight: tokens scheduled and not yet completed; 1 while decoding.
         block_tokens: tokens in a block of the attention backend.
         shards: devices that share the heads.
+        states: what the states of a sequence depend on; None for vLLM's defaults.
 
     Raises:
         UnknownLayoutError: the architecture has layers whose memory is unknown.
     """
+    states = states or CachedStates()
     settings = CacheSettings(
         max_model_len=tokens,
         in_flight=in_flight,
@@ -93,6 +111,10 @@ def engine_kv_bytes(
         element_bytes=element_bytes,
         encoder_tokens=in_flight,
         shards=shards,
+        prefix_caching=states.cached_prefixes,
+        draft_tokens=states.draft_tokens,
+        release=states.release,
+        compute_capability=states.compute_capability,
     )
     return lay_out(shape, settings).request_bytes
 
@@ -149,7 +171,8 @@ def _group_bytes(group: Layers, tokens: int, element_bytes: int, shards: int) ->
         case StateLayers():
             return group.count * group.state_bytes(STATE_BYTES, shards)
         case LatentLayers():
-            return group.count * tokens * group.width * (group.element_bytes or element_bytes)
+            states = -(-tokens // group.tokens_per_state)
+            return group.count * states * group.width * (group.element_bytes or element_bytes)
         case ConvolutionLayers():
             return group.count * tokens * group.token_elements(shards) * STATE_BYTES
         case AttentionLayers():

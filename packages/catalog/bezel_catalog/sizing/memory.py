@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from bezel_catalog.quantities import GIB, as_gib
 from bezel_catalog.sizing.adapters import Adapters, adapter_bytes
 from bezel_catalog.sizing.host_memory import HostOptions, HostPart, host_parts, layer_bytes
-from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
+from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES, CachedStates, engine_kv_bytes
 
 if TYPE_CHECKING:
     from bezel_catalog import Accelerator, Architecture, Model
@@ -165,6 +165,7 @@ def memory_fit(
     cpu_offload_gib: float = 0,
     adapters: Adapters = NO_ADAPTERS,
     host: HostOptions = NO_HOST_OPTIONS,
+    states: CachedStates | None = None,
     shards: int = 1,
 ) -> MemoryFit:
     """The memory of one instance, for each of its GPUs.
@@ -186,6 +187,7 @@ def memory_fit(
         cpu_offload_gib: weights held in the host's memory, for each GPU.
         adapters: LoRA adapters that memory is reserved for.
         host: what the options ask of the host's memory.
+        states: what the states of a sequence depend on; None for vLLM's defaults.
         shards: GPUs that share the model (tensor parallelism).
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
@@ -202,7 +204,9 @@ def memory_fit(
     in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
 
     def cache(scheduled: int) -> int:
-        return engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=scheduled, shards=shards)
+        return engine_kv_bytes(
+            shape, max_model_len, element_bytes=element, in_flight=scheduled, shards=shards, states=states
+        )
 
     return MemoryFit(
         accelerator_bytes=accelerator.memory_bytes,

@@ -48,7 +48,7 @@ def delta_net(config: Configuration, state_bytes: int | None = None) -> StateLay
         StateArray(split=(config.number("linear_conv_kernel_dim") - 1) * width),
         StateArray(split=values * value_dim * key_dim, element_bytes=state_bytes),
     )
-    return StateLayers(count=1, form="gdn_attention", arrays=arrays)
+    return StateLayers(count=1, form="gdn_attention", arrays=arrays, key_dim=key_dim)
 
 
 def linear_attention(heads: int, head_dim: int) -> StateLayers:
