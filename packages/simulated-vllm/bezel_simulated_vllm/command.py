@@ -24,7 +24,7 @@ from bezel_simulated_vllm.configuration import faults
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import parse
-from bezel_simulated_vllm.release import take_release
+from bezel_simulated_vllm.release import answering_release, take_release
 
 if TYPE_CHECKING:
     import argparse
@@ -83,6 +83,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], release: str) -> int:
     environment = dict(os.environ)
+    answering_release.set(release)  # for the log of the start
     try:
         simulation = _simulation(environment)
         options = parse(arguments, simulation.faults.unknown, release)

@@ -16,6 +16,7 @@ from bezel_simulated_vllm.configuration.hardware import GIB
 from bezel_simulated_vllm.configuration.hub import adapter_reader, hub_models, is_hub_id
 from bezel_simulated_vllm.configuration.logs import log, traceback
 from bezel_simulated_vllm.configuration.settings import EngineSettings, make_settings
+from bezel_simulated_vllm.release import is_since
 
 if TYPE_CHECKING:
     import argparse
@@ -101,7 +102,10 @@ def _log_configuration(settings: EngineSettings) -> None:
         if settings.machine.accelerator.xla:
             log("tpu-kv-cache")  # the plugin uses another type than the requested one, and saved no memory (measured)
         log("fp8-kv-cache")
-    if drafting and (drafting.method == "ngram" or drafting.tokens > 1):
+    if drafting and drafting.method == "ngram":
+        if not settings.async_scheduling:
+            log("ngram-first-runner" if is_since("0.33.0") else "ngram")
+    elif drafting and drafting.tokens > 1:
         log(drafting.method)
 
 

@@ -31,7 +31,7 @@ FAILING = {
 }
 
 
-def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4") -> Recorder:
+def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4", release: str = "0.32.0") -> Recorder:
     """The simulated server of a tiny model, about to be recorded."""
     path = folder / "tiny-gemma4"
     path.mkdir()
@@ -39,6 +39,7 @@ def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4") 
     (path / "model.safetensors").write_bytes(b"\0" * 400_000)
     port = free_port()
     environ = os.environ | {
+        "LOCALCLOUD_RELEASE": release,
         "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
         "LOCALCLOUD_HARDWARE": hardware(),
@@ -49,9 +50,16 @@ def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4") 
 
 
 @pytest.mark.slow
-def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(tmp_path: Path) -> None:
-    log = simulated_recorder(tmp_path).run(partial(requests_of_the_record, model="tiny-gemma4"))
-    assert without_counterpart((LOGS / "serve.log").read_text(), log) == []
+@pytest.mark.parametrize(
+    ("release", "recorded", "other"),
+    [("0.32.0", "serve.log", "0.33.0/serve.log"), ("0.33.0", "0.33.0/serve.log", "serve.log")],
+)
+def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(
+    release: str, recorded: str, other: str, tmp_path: Path
+) -> None:
+    log = simulated_recorder(tmp_path, release=release).run(partial(requests_of_the_record, model="tiny-gemma4"))
+    assert without_counterpart((LOGS / recorded).read_text(), log) == []
+    assert without_counterpart((LOGS / other).read_text(), log)
 
 
 @pytest.mark.slow

@@ -123,3 +123,19 @@ def test_texts_are_those_of_the_release(server, path, body, texts):
 def test_cache_configuration_has_the_labels_of_the_release(server):
     release, client = server
     assert ("simple_cpu_offload_num_blocks" in client.get("/metrics").text) == (release != "0.32.0")
+
+
+@pytest.mark.parametrize(
+    ("method", "release", "variables", "overlaps"),
+    [
+        ("ngram", "0.32.0", {}, False),
+        ("ngram", "0.33.0", {}, True),
+        ("ngram", "0.33.0", {"VLLM_USE_V2_MODEL_RUNNER": "0"}, False),
+        ("suffix", "0.33.0", {}, False),
+        ("ngram_gpu", "0.32.0", {}, True),
+    ],
+)
+def test_steps_overlap_with_drafts_as_the_release_schedules_them(settings, method, release, variables, overlaps):
+    drafts = json.dumps({"method": method, "num_speculative_tokens": 3})
+    arguments = ("/mnt/models/tiny", f"--speculative-config={drafts}", "--max-model-len=512")
+    assert settings(*arguments, release=release, variables=variables).async_scheduling is overlaps

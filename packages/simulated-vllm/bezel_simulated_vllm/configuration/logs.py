@@ -11,6 +11,8 @@ import tomllib
 from http import HTTPStatus
 from pathlib import Path
 
+from bezel_simulated_vllm.release import is_since
+
 API = "APIServer"
 
 
@@ -18,7 +20,7 @@ def log(name: str, /, **values: object) -> None:
     """Write the line of that name in `log_lines.toml` (or several, each with the prefix) to standard output."""
     row = _lines()[name]
     stamp = time.strftime("%m-%d %H:%M:%S")
-    prefix = f"({row.get('process', API)} pid={os.getpid()}) {row.get('level', 'INFO')} {stamp} [{row['source']}]"
+    prefix = f"({row.get('process', API)} pid={os.getpid()}) {row.get('level', 'INFO')} {stamp} [{_place(name, row)}]"
     for part in row["text"].format(**values).split("\n"):
         sys.stdout.write(f"{prefix} {part}\n")
     sys.stdout.flush()
@@ -29,6 +31,17 @@ def log_shutdown() -> None:
     for name in _lines():
         if name.startswith("shutdown-"):
             log(name)
+
+
+def _place(name: str, row: dict[str, str]) -> str:
+    """File and line by the release that answers: those of the latest table that it has."""
+    tables = [table for release, table in _places().items() if is_since(release) and name in table]
+    return tables[-1][name] if tables else row["source"]
+
+
+@functools.cache
+def _places() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("log_places.toml").read_text(encoding="utf-8"))
 
 
 @functools.cache

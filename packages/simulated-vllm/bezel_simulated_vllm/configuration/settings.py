@@ -20,7 +20,12 @@ from bezel_simulated_vllm.configuration.memory import MemoryUse, memory_use
 from bezel_simulated_vllm.configuration.relations import option_relations, parsers, start_values, transfers
 from bezel_simulated_vllm.configuration.relations.adapter_options import check_adapters
 from bezel_simulated_vllm.configuration.relations.attention import check_attention, check_attention_options
-from bezel_simulated_vllm.configuration.relations.devices import check_captured_sizes, check_lengths, check_relations
+from bezel_simulated_vllm.configuration.relations.devices import (
+    check_captured_sizes,
+    check_lengths,
+    check_relations,
+    steps_overlap,
+)
 from bezel_simulated_vllm.configuration.relations.draft_options import check_draft_options
 from bezel_simulated_vllm.configuration.relations.encoder import check_longest_item, longest_item
 from bezel_simulated_vllm.configuration.relations.kernels import check_kernels
@@ -174,8 +179,7 @@ def make_settings(
     utilization = float(options.gpu_memory_utilization)
     if not 0 < utilization <= 1:
         raise refusal("utilization-high" if utilization > 1 else "utilization-low")
-    # N-gram drafts are made from the last step's tokens: the next batch cannot be prepared before that step ends.
-    overlapping = options.async_scheduling is not False and not (drafting and drafting.method == "ngram")
+    overlapping = steps_overlap(options, environment, tpu=bool(chip.xla))
     memory = memory_use(
         options,
         model,

@@ -27,6 +27,8 @@ _SECONDS = 600.0
 _OWN = re.compile(
     r"^\((?P<process>\w+) pid=\d+\) (?P<level>[A-Z]+) \d\d-\d\d \d\d:\d\d:\d\d \[(?P<place>[^\]]+)\] ?(?P<text>.*)"
 )
+# Places of 0.32.0 and 0.33.0 of lines that say more than one thing.
+_BANNERS, _ROUTES = ("api_utils.py:347", "startup.py:38"), ("launcher.py:195", "launcher.py:197")
 _TO_THE_COLON = re.compile(r"^(non-default args:|.* with config:).*")
 _VALUES = (
     (re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:/\S*|[^\"]*\.py)\"|`[^`]*`"), "'…'"),
@@ -46,9 +48,9 @@ def shape(line: str) -> str:
         # On a CPU the engine's worker is a process of its own.
         process = "EngineCore" if line_match["process"] in {"Worker", "VllmWorker"} else line_match["process"]
         front, text = f"({process}) {line_match['level']} [{line_match['place']}] ", line_match["text"]
-        if line_match["place"].startswith("api_utils.py:347"):
+        if line_match["place"] in _BANNERS:
             text = "banner"
-        if line_match["place"].startswith("launcher.py:195"):
+        if line_match["place"] in _ROUTES:
             text = "Route"
     text = _TO_THE_COLON.sub(r"\1", text)
     if access := re.match(r'^(INFO: +\S+ - "[A-Z]+ )\S+( HTTP/\S+ \d{3}.*)', text):

@@ -150,17 +150,41 @@ def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool
         raise refusal("nsight")
 
 
+def steps_overlap(options: argparse.Namespace, environment: Mapping[str, str], *, tpu: bool) -> bool:
+    """Whether a step starts before the one before it is completed, as it does unless that is switched off.
+
+    Drafts made from the last step's tokens exclude it: up to 0.32.0 all of them, later where the first model runner
+    makes them.
+    """
+    method = _draft_method(options)
+    alone = method in _NOT_ASYNCHRONOUS and _excludes_overlap(options, environment, method, tpu=tpu)
+    return options.async_scheduling is not False and not alone
+
+
+def _draft_method(options: argparse.Namespace) -> str | None:
+    method = options.spec_method or (options.speculative_config or {}).get("method")
+    return None if method is None else str(method)
+
+
+def _excludes_overlap(
+    options: argparse.Namespace, environment: Mapping[str, str], method: str | None, *, tpu: bool
+) -> bool:
+    """Whether the runner that serves a method does not schedule all of them asynchronously."""
+    first_runner = tpu or environment.get("VLLM_USE_V2_MODEL_RUNNER") == "0" or method in _OF_FIRST_RUNNER
+    return first_runner or not is_at_least(options.release, "0.33.0")
+
+
 def _check_asynchronous(options: argparse.Namespace, environment: Mapping[str, str], *, tpu: bool) -> None:
     """Check asynchronous scheduling beside drafts, which since 0.33.0 only the first model runner cannot combine."""
     drafts = options.speculative_config or {}
-    method = options.spec_method or drafts.get("method")
+    method = _draft_method(options)
     if not options.async_scheduling or not (method or drafts):
         return
     if not is_at_least(options.release, "0.33.0"):
         if method in _NOT_ASYNCHRONOUS:
             raise refusal("asynchronous-drafts")
         return
-    if not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "0" and method not in _OF_FIRST_RUNNER:
+    if not _excludes_overlap(options, environment, method, tpu=tpu):
         return
     if method in _NOT_ASYNCHRONOUS:
         raise refusal("asynchronous-runner", what=f"{method}-based speculative decoding")
