@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SECONDS = 120.0
 _BACKOFF = Backoff(first=0.2, longest=2.0)  # people wait for the answer
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_FORMAT = "1"  # of the files that are kept
+_FORMAT = "2"  # of the files that are kept
 
 
 def describe(

@@ -27,7 +27,8 @@ class Description:
         config: of config.json.
         generation: of generation_config.json; {} without one.
         processor: of the processor's configuration; {} without one.
-        tokenizer: `files`, the names of its files; `chat_template`, whether it brings one.
+        tokenizer: `files`, the names of its files; `chat_template`, whether it brings one; `templates`, their texts;
+            `tokens`, its added tokens, None where they were not read.
         tensors: dtype and shape of each tensor of the weights that vLLM loads, by name.
         read_bytes: bytes that were read for it.
         weight_file_bytes: bytes of the files of these weights.

@@ -19,6 +19,7 @@ from bezel.weights.layout import INDEX, missing_parts
 from bezel_base.errors import Problem
 from bezel_base.json_documents import DEEPEST
 from bezel_catalog.architectures.pooling import POOLING_MODULES
+from bezel_catalog.vllm.parser_families import added_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,6 +38,8 @@ _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
 _TOKENIZER_CONFIG = "tokenizer_config.json"
 _MODULES = "modules.json"
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
+_FURTHER_TEMPLATES = "additional_chat_templates/"
+_LONGEST_BEGINNING = 256 * 1024
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "tiktoken.model")
 _AGAIN = "run the same command again; if it fails again, the place does not hold what it lists."
 _OTHER_FORMAT = "consolidated"  # Mistral's own names of tensors; vLLM loads these only with load-format: mistral
@@ -110,6 +113,7 @@ def read_description(place: Place) -> Description:
     is_hub = isinstance(place, HubPlace)
     tokenizer_config = reader.optional(_TOKENIZER_CONFIG)
     template = bool(tokenizer_config.get("chat_template")) or any(name in listing.files for name in _TEMPLATES)
+    tokens = added_tokens(tokenizer_config, _beginning(reader, "tokenizer.json"))
     pooling_module = _has_pooling_module(reader)
     if isinstance(place, HubPlace):
         source = f"hf:{place.repository.id}@{listing.version}"
@@ -126,12 +130,35 @@ def read_description(place: Place) -> Description:
         tokenizer={
             "files": sorted(name for name in listing.files if name in (*_TOKENIZERS, _TOKENIZER_CONFIG, *_TEMPLATES)),
             "chat_template": template,
+            "templates": _templates(reader, tokenizer_config),
+            "tokens": None if tokens is None else sorted(tokens),
         },
         tensors=tensors,
         read_bytes=reader.bytes,
         weight_file_bytes=sum(listing.files[name] for name in weights),
         pooling_module=pooling_module,
     )
+
+
+def _templates(reader: _Reader, tokenizer_config: Mapping[str, Any]) -> list[str]:
+    """Texts of the chat templates: those of files, and those of the tokenizer's configuration, named ones too."""
+    texts = [_beginning(reader, name) for name in sorted(reader.files) if name == _TEMPLATES[0] or _is_further(name)]
+    listed: list[object] = []
+    for content in (tokenizer_config, reader.optional(_TEMPLATES[1])):
+        template = content.get("chat_template")
+        listed += template if isinstance(template, list) else [template]
+    texts += [str(each.get("template", "")) if isinstance(each, dict) else str(each or "") for each in listed]
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def _is_further(name: str) -> bool:
+    return name.startswith(_FURTHER_TEMPLATES) and name.endswith(".jinja")
+
+
+def _beginning(reader: _Reader, file: str) -> str:
+    """First part of a file's text; "" where there is none."""
+    size = min(reader.files.get(file, 0), _LONGEST_BEGINNING)
+    return reader.part(file, 0, size).decode(errors="replace") if size else ""
 
 
 def _has_pooling_module(reader: _Reader) -> bool:

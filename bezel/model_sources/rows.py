@@ -15,6 +15,12 @@ from bezel_catalog.models import catalogue_models
 from bezel_catalog.project_models.reading import FILE
 from bezel_catalog.project_models.row import ModelRow, row_id
 from bezel_catalog.project_models.text import json_text
+from bezel_catalog.vllm.parser_families import (
+    Proposal,
+    TokenizerFacts,
+    propose_reasoning_parser,
+    propose_tool_parser,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +56,7 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
         weights = weigh(config, description.tensors)
     except (ConfigError, TensorError) as error:
         raise ModelRefusedError(*error.problems) from None
+    tools, thoughts = _proposals(description, config)
     return ModelRow(
         id=name,
         source=description.source,
@@ -65,9 +72,26 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
         tokenizer=bool(description.tokenizer.get("files")),
         chat_template=bool(description.tokenizer.get("chat_template")),
         pooling_module=description.pooling_module,
+        tool_call_parser=tools.parser,
+        tool_call_parser_reason=tools.reason,
+        reasoning_parser=thoughts.parser,
+        reasoning_parser_reason=thoughts.reason,
         generation=json_text(description.generation) if description.generation else "",
         processor=json_text(description.processor) if description.processor else "",
     )
+
+
+def _proposals(description: Description, config: Mapping[str, Any]) -> tuple[Proposal, Proposal]:
+    """The parsers of tool calls and of thoughts; no reason for one that pools, Gemma 4, or no template."""
+    model_type = str(config.get("model_type", ""))
+    pools = read_pooling(config, recorded_releases()[-1], has_modules=description.pooling_module) is not None
+    if pools or model_type.startswith("gemma4") or not description.tokenizer.get("templates"):
+        return Proposal("", ""), Proposal("", "")
+    tokens = description.tokenizer.get("tokens")
+    facts = TokenizerFacts(
+        tuple(description.tokenizer.get("templates") or ()), None if tokens is None else frozenset(tokens)
+    )
+    return propose_tool_parser(facts, model_type), propose_reasoning_parser(facts, model_type)
 
 
 class Placed(Protocol):
@@ -121,6 +145,12 @@ def notes_of(description: Description, row: ModelRow) -> list[str]:
         notes.append("it brings no tokenizer: the server does not start without `vllm: {tokenizer: ...}` of another")
     elif not row.chat_template and pooling is None:
         notes.append("it brings no chat template: /v1/chat/completions refuses without `vllm: {chat-template: ...}`")
+    for option, parser, reason in (
+        ("tool-call-parser", row.tool_call_parser, row.tool_call_parser_reason),
+        ("reasoning-parser", row.reasoning_parser, row.reasoning_parser_reason),
+    ):
+        if reason:
+            notes.append(f"{option}: {parser or 'none is set'}, since {reason}")
     if "auto_map" in config:
         notes.append("it has code of its own (auto_map), which the server does not run: vLLM's own classes load it")
     return notes

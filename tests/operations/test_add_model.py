@@ -12,6 +12,7 @@ import pytest
 from bezel.operations.catalog.add_model import AddModelArguments, apply_add_model, plan_add_model
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.context import Context
+from bezel.planner.vllm.arguments import default_options
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.project_models import FILE, read_project_models
 from tests.support.model_sources.tiny import llama, llama_tensors, size_of
@@ -68,6 +69,43 @@ def test_row_is_shown_then_written(place: Place) -> None:
     assert model.repository == f"{MODEL}@{COMMIT}"
     assert model.architecture.full_kv_heads == 2
     assert f"main is commit {COMMIT} now" in " ".join(plan.notes)
+
+
+HERMES = '{{ \'<tool_call>\\n{"name": "\' + call.name }}{{ \'", "arguments": \' }}'
+LLAMA3 = HERMES.replace("<tool_call>\\n", "<|python_tag|><|start_header_id|>").replace("arguments", "parameters")
+
+
+def with_template(template: str | list[object], **tokens: str) -> Files:
+    added = {number: {"content": token} for number, token in enumerate(tokens.values())}
+    configuration = {"chat_template": template, "added_tokens_decoder": added}
+    return llama() | {"tokenizer_config.json": as_json(configuration)}
+
+
+@pytest.mark.parametrize(
+    ("files", "parser", "reason"),
+    [
+        (with_template(HERMES), "hermes", "writes calls as Hermes 2 Pro"),
+        (with_template([{"name": "tool_use", "template": HERMES}, {"name": "default", "template": "x"}]), "hermes", ""),
+        ({**llama(), "chat_template.jinja": HERMES.encode()}, "hermes", ""),
+        ({**llama(), "additional_chat_templates/tool_use.jinja": HERMES.encode()}, "hermes", ""),
+        (with_template(LLAMA3, python="<|python_tag|>"), "llama3_json", "Llama 3.1 to 3.3"),
+        (with_template(LLAMA3, other="<|eom_id|>"), "", "needs the token <|python_tag|>, which the tokenizer lacks"),
+        (with_template("{{ messages }}"), "", "its chat template writes no calls"),
+    ],
+)
+def test_row_has_the_parser_that_the_template_calls_for(place: Place, files: Files, parser: str, reason: str) -> None:
+    folder = place.folder_with(files)
+    plan = plan_add_model(place.context(), AddModelArguments(model=folder))
+    (note,) = [each for each in plan.notes if each.startswith("tool-call-parser")]
+    assert note.startswith(f"tool-call-parser: {parser or 'none is set'}, since ")
+    assert reason in note
+    apply_add_model(place.context(), plan)
+    (model,) = read_project_models(place.folder).values()
+    assert model.files
+    assert model.files.tool_call_parser == parser
+    options = default_options(model, loading={})
+    assert options.get("tool-call-parser", "") == parser
+    assert options.get("enable-auto-tool-choice", False) is bool(parser)
 
 
 def test_second_row_leaves_the_first_and_its_comments(place: Place) -> None:

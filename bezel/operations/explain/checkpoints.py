@@ -52,6 +52,7 @@ def _checkpoint(model: Model) -> Entry:
         "commit": model.commit or None,
         "sampling": _sampling(model),
         "chat template": _template(model),
+        "parsers": _parsers(model),
         "not refused on": list_text(machine for machine, reason in refusals.items() if not reason),
         "written as": f"{setting('model')}: {model.id}",
     }
@@ -79,6 +80,14 @@ def _template(model: Model) -> str | None:
     if model.files is None:
         return None
     return "its own" if model.files.chat_template else "none: /v1/chat/completions needs vllm: {chat-template: ...}"
+
+
+def _parsers(model: Model) -> str | None:
+    """The parsers that its row names, for the options of these names."""
+    if model.files is None:
+        return None
+    named = {"tool-call-parser": model.files.tool_call_parser, "reasoning-parser": model.files.reasoning_parser}
+    return list_text(f"{option} {parser}" for option, parser in named.items() if parser) or "none"
 
 
 def _draft(name: str) -> Entry:

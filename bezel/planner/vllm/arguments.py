@@ -72,8 +72,8 @@ def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object
 def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:
     """Default options of a model on one GPU; the stack file overrides them.
 
-    The parsers are those of Gemma 4: which ones another model needs depends on its chat template, and with a wrong one
-    the server does not start, or returns no text.
+    The parsers are those of Gemma 4, or those that the row of a project's model names, since its chat template calls
+    for them: with a wrong one the server does not start, or returns calls as text.
 
     Args:
         model: the checkpoint.
@@ -89,10 +89,18 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
         "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
         **loading,
         **pooling_defaults(model, min(DEFAULT_MODEL_LEN, model.architecture.context), DEFAULT_BATCHED_TOKENS),
-        **(_GEMMA4 if model.is_gemma4 else {}),
+        **(_GEMMA4 if model.is_gemma4 else _parsers(model)),
         # An unknown VLLM_* variable becomes an error instead of a warning that is easily missed.
         "fail-on-environ-validation": True,
     }
+
+
+def _parsers(model: Model) -> dict[str, object]:
+    """The options of the parsers that a row names."""
+    tools = model.files.tool_call_parser if model.files else ""
+    thoughts = model.files.reasoning_parser if model.files else ""
+    options: dict[str, object] = {"enable-auto-tool-choice": True, "tool-call-parser": tools} if tools else {}
+    return options | ({"reasoning-parser": thoughts} if thoughts else {})
 
 
 def _dtype(model: Model) -> str:

@@ -30,6 +30,7 @@ class ModelFiles:
         tokenizer: whether it brings one.
         chat_template: whether it brings one.
         pooling_module: whether modules.json of Sentence Transformers names a module that pools.
+        tool_call_parser, reasoning_parser: vLLM's parsers that read what it writes; "" where none was chosen.
     """
 
     config: str
@@ -38,6 +39,8 @@ class ModelFiles:
     tokenizer: bool
     chat_template: bool
     pooling_module: bool = False
+    tool_call_parser: str = ""
+    reasoning_parser: str = ""
 
 
 @dataclass(frozen=True, slots=True)

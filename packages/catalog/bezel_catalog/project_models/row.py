@@ -35,6 +35,9 @@ class ModelRow:
         tokenizer: whether it brings one.
         chat_template: whether it brings one.
         pooling_module: whether its modules.json names a module that pools, so that vLLM serves it for embeddings.
+        tool_call_parser, reasoning_parser: vLLM's parsers that read what it writes, as its chat template tells; ""
+            where none could be chosen.
+        tool_call_parser_reason, reasoning_parser_reason: why these, or what could not be decided.
         config, generation, processor: content of the files of these names, as JSON; "" without one.
     """
 
@@ -52,6 +55,10 @@ class ModelRow:
     tokenizer: bool = True
     chat_template: bool = False
     pooling_module: bool = False
+    tool_call_parser: str = ""
+    tool_call_parser_reason: str = ""
+    reasoning_parser: str = ""
+    reasoning_parser_reason: str = ""
     generation: str = ""
     processor: str = ""
 
@@ -105,6 +112,8 @@ def model_of(row: ModelRow, where: str) -> Model:
             tokenizer=row.tokenizer,
             chat_template=row.chat_template,
             pooling_module=row.pooling_module,
+            tool_call_parser=row.tool_call_parser,
+            reasoning_parser=row.reasoning_parser,
         ),
     )
 
