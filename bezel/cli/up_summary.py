@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 
+from bezel.engine.changes.figure_lines import fit_line, is_pooled, rates_of
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import exact, round_usd
 from bezel_base.text.shell import shell_word, shell_word_for_make
@@ -36,6 +37,7 @@ def summary(
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
     leases = _at(outputs, "leases")
     url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
+    pooled_at = _at(outputs, "plan").get("pooled_at")
     rows = {
         "url": url,
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
@@ -61,9 +63,8 @@ def summary(
             "",
             "Send a request, show the outputs, tear it down:",
             "",
-            *_completion(url, model, folder),
-            "",
-            *_question(stack, folder),
+            *_request(url, model, pooled_at, folder),
+            *_question(stack, pooled_at, folder),
             "",
         ]
     return "\n".join([*lines, *_actions(stack, folder), "", ""])
@@ -118,11 +119,8 @@ def _lease(lease: Mapping[str, object], *, serving: bool) -> str:
 def _memory(fit: Mapping[str, object]) -> str:
     if not fit:
         return ""
-    return (
-        f"{fit['weights_gib']} GiB of weights and {fit['kv_cache_gib']} GiB for the KV cache, "
-        f"of {fit['budget_gib']} GiB: "
-        f"{fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
-    )
+    line = fit_line(fit)
+    return f"{line} (planned)" if line else ""
 
 
 def _price(cost: Mapping[str, object]) -> str:
@@ -189,8 +187,8 @@ def _measured_lines(figures: Mapping[str, object], kind: str) -> dict[str, str]:
 
 
 def _figures(figures: Mapping[str, object]) -> str:
-    if "output_tokens_per_second" not in figures and "requests_per_second" in figures:  # of a model that pools
-        rates = f"{figures['requests_per_second']} requests/s, {figures.get('input_tokens_per_second')} tokens/s read"
+    if is_pooled(figures):
+        rates = ", ".join(rates_of(figures))
         counted = f"{figures.get('completed')} of {figures.get('requests')} requests answered"
         return f"{rates}, with {figures.get('concurrency')} users; {counted}{_failures(_at(figures, 'failed'))}"
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
@@ -207,12 +205,20 @@ def _failures(failed: Mapping[str, object]) -> str:
     return f", the others failed ({kinds}): read the container's log before trusting the figures" if kinds else ""
 
 
-def _completion(url: str, model: str, folder: str) -> list[str]:
+def _request(url: str, model: str, pooled_at: object, folder: str) -> list[str]:
+    """A request as a command: a chat's, or to the endpoint of a model that pools; none where only a plugin asks it."""
+    if pooled_at == "":
+        return ["  only a plugin of the server asks this model"]
     body = (
         f'{{"model": {json.dumps(model)}, "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
     )
+    if pooled_at is not None:
+        ranks = str(pooled_at).endswith("/rerank")
+        fields = '"query": "Who?", "documents": ["We.", "They."]' if ranks else '"input": "Say hello."'
+        body = f'{{"model": {json.dumps(model)}, {fields}}}'
+    path = "/v1/chat/completions" if pooled_at is None else str(pooled_at)
     return [
-        f"  curl -N {shell_word(url)}/v1/chat/completions \\",
+        f"  curl {'-N ' if pooled_at is None else ''}{shell_word(url)}{path} \\",
         f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)} --dir {shell_word(folder)})" \\'
         if folder
         else f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',
@@ -220,12 +226,16 @@ def _completion(url: str, model: str, folder: str) -> list[str]:
     ]
 
 
-def _question(stack: str, folder: str) -> list[str]:
-    """The commands that ask the server as an operator does, with the time to the first token."""
+def _question(stack: str, pooled_at: object, folder: str) -> list[str]:
+    """The commands that ask the server as an operator does, with its times; none where only a plugin asks it."""
+    if pooled_at == "":
+        return []
+    words = '"Who?" --document "We." --document "They."' if str(pooled_at).endswith("/rerank") else '"Say hello."'
     option = f" --dir {shell_word(folder)}" if folder else ""
     return [
+        "",
         f'  eval "$(.venv/bin/bezel local env{option})"',
-        f'  .venv/bin/bezel query {shell_word(stack)} "Say hello." --stats',
+        f"  .venv/bin/bezel query {shell_word(stack)} {words} --stats",
     ]
 
 

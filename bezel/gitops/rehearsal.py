@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from bezel.engine.changes.figure_lines import latency_names, rates_of
 from bezel.engine.events.reader import read_events
 from bezel.engine.events.values import Events, Violation
 from bezel.engine.local.project_places import run_folder
@@ -276,5 +277,5 @@ def _figures(figures: Mapping[str, object]) -> str:
         milliseconds = value.get("p50") if isinstance(value, Mapping) else None
         return "not measured" if milliseconds is None else f"{milliseconds} ms"
 
-    tokens = figures.get("output_tokens_per_second")
-    return f"ttft p50 {median('ttft_ms')}, tpot p50 {median('tpot_ms')}, {tokens} output tokens/s"
+    latencies = [f"{name.removesuffix('_ms')} p50 {median(name)}" for name in latency_names(figures)]
+    return ", ".join([*latencies, *rates_of(figures)])

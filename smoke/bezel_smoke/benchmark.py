@@ -37,7 +37,12 @@ _IDLE_SECONDS = 10.0
 _END_SECONDS = 30.0
 _RATES = {"requests_per_second": 3, "input_tokens_per_second": 1, "output_tokens_per_second": 1}
 # Endpoints of models that pool which the load client knows, by its names of them.
-_POOLED: "dict[str, Endpoint]" = {"/v1/embeddings": "embeddings", "/v1/rerank": "rerank"}
+_POOLED: "dict[str, Endpoint]" = {
+    "/v1/embeddings": "embeddings",
+    "/v1/rerank": "rerank",
+    "/classify": "classify",
+    "/pooling": "pooling",
+}
 _LATENCIES = ("ttft", "tpot", "e2e")
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
@@ -63,8 +68,8 @@ class ShortBenchmarkArgs:
         public: Whether anyone may call the service.
         deadline_seconds: Time limit for beginning a request, and for its response.
         impersonate: As of `HealthCheckArgs`.
-        pooled_at: As of `HealthCheckArgs`: embeddings and ranks are measured without responses of a length; the others
-            are not measured, which the figures say.
+        pooled_at: As of `HealthCheckArgs`: its requests are measured without responses of a length; a server that only
+            a plugin can ask is not measured, which the figures say.
         simulated: Marks the figures as a simulated server's; `BEZEL_SIMULATED=1` in the environment does so too.
     """
 
@@ -98,7 +103,7 @@ class ShortBenchmarkProvider(SmokeProvider):
         """See `SmokeProvider.run`: the output is `figures`."""
         pooled_at = props.get("pooled_at")
         if pooled_at is not None and pooled_at not in _POOLED:
-            return {"figures": _record_without_figures(str(pooled_at), simulated=_is_simulated(props))}
+            return {"figures": _record_without_figures(simulated=_is_simulated(props))}
         load = _load(props)
         measured, notes = _measure(props, load, progress)
         cell = measured.cell
@@ -129,9 +134,8 @@ def _is_simulated(props: dict[str, Any]) -> bool:
     return bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
 
 
-def _record_without_figures(pooled_at: str, *, simulated: bool) -> dict[str, Any]:
+def _record_without_figures(*, simulated: bool) -> dict[str, Any]:
     """The record of a benchmark that was not run: nothing in it is a figure."""
-    what = f"the load client has no requests for {pooled_at}" if pooled_at else "only a plugin of the server can ask it"
     return {
         "simulated": simulated,
         "state": "not_measured",
@@ -139,7 +143,7 @@ def _record_without_figures(pooled_at: str, *, simulated: bool) -> dict[str, Any
         "completed": 0,
         "failed": {},
         "checks": {},
-        "notes": [f"vLLM pools with this model, and {what}: nothing was measured"],
+        "notes": ["vLLM pools with this model, and only a plugin of the server can ask it: nothing was measured"],
     }
 
 

@@ -39,7 +39,7 @@ def test_every_load_that_it_shows_can_be_sent(tmp_path: Path, monkeypatch: pytes
     assert len(commands()) >= 7
     for command in commands():
         options = parse(command)
-        assert load_of(options, Target("http://127.0.0.1:8000", "m", endpoint=options.endpoint)).stop
+        assert load_of(options, Target("http://127.0.0.1:8000", "m", endpoint=options.endpoint or "chat")).stop
 
 
 # What would take minutes is shortened; everything else is sent as it stands there.

@@ -60,8 +60,18 @@ def test_words_of_a_simulated_server_are_replaced_by_what_it_is(cloud: Deployed)
     assert (result.answer, result.simulated) == ("Red\nand blue.", True)
 
 
-@pytest.mark.parametrize(("pooled_at", "where"), [("/v1/embeddings", "at /v1/embeddings"), ("", "by a plugin")])
-def test_model_that_pools_is_not_asked(cloud: Deployed, pooled_at: str, where: str) -> None:
+@pytest.mark.parametrize(
+    ("pooled_at", "more", "where"),
+    [
+        ("", {}, "by a plugin"),
+        ("/v1/rerank", {}, "ranks documents"),
+        ("/classify", {"document": ("one",)}, "takes the prompt alone"),
+        ("/v1/embeddings", {"image": "red.png"}, "asked with text"),
+    ],
+)
+def test_model_that_pools_is_not_asked_otherwise(
+    cloud: Deployed, pooled_at: str, more: dict[str, Any], where: str
+) -> None:
     server = ModelServer(cloud)
     health = {
         "urn": "urn:pulumi:dev::bezel::pulumi-python:dynamic/smoke:HealthCheck::vllm-health",
@@ -72,7 +82,13 @@ def test_model_that_pools_is_not_asked(cloud: Deployed, pooled_at: str, where: s
     }
     cloud.keep("dev", state_of(service_resource(), health, url=cloud.server.url, model="bert"))
     with pytest.raises(UserError, match=where):
-        query(cloud.context, QueryArguments(stack="dev", prompt="Name colours."))
+        query(cloud.context, QueryArguments(stack="dev", prompt="Name colours.", **more))
+    assert server.calls == []
+
+
+def test_model_that_generates_ranks_no_documents(server: ModelServer) -> None:
+    with pytest.raises(UserError, match="ranks nothing"):
+        ask(server, document=("one",))
     assert server.calls == []
 
 

@@ -6,7 +6,7 @@ Leaves out what a stack's plan says of its server (`bezel.cli.bench.stack_record
 import argparse
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from bezel.engine.project.project import Project
 from bezel.engine.run.command import CommandError, command_output, pulumi_cli
@@ -15,7 +15,7 @@ from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word_for_make
 from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel_bench.commands.targets import Deployment, Record
-from bezel_bench.load.plan import Target, TokenSource
+from bezel_bench.load.plan import PATHS, Endpoint, Target, TokenSource
 
 # Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
 _TOKEN_SECONDS = 360.0
@@ -34,6 +34,32 @@ class StackTargets:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self._read: dict[str, dict[str, Any]] = {}
+
+    def endpoint(self, options: argparse.Namespace) -> Endpoint:
+        """Return the endpoint that the deployed plan of the stack names for its model, else that of chats.
+
+        Raises:
+            UserError: The stack is not deployed, or only a plugin of its server can ask the model.
+        """
+        if not options.stack:
+            return "chat"
+        plan = self._outputs_of(options.stack).get("plan")
+        pooled_at = plan.get("pooled_at") if isinstance(plan, dict) else None
+        if pooled_at is None:
+            return "chat"
+        for name, path in PATHS.items():
+            if path == pooled_at:
+                return cast("Endpoint", name)
+        consequence = "only a plugin of its server can ask its model, and this client has no such requests."
+        repair = "choose another task of the model: vllm: {pooler-config: {task: embed}}."
+        raise UserError(Problem("--stack", options.stack, consequence, repair))
+
+    def _outputs_of(self, stack: str) -> dict[str, Any]:
+        """The outputs of a stack, read once."""
+        if stack not in self._read:
+            self._read[stack] = _outputs(self._project, stack)
+        return self._read[stack]
 
     def find(self, options: argparse.Namespace) -> Deployment:
         """Return what the outputs and the settings of the stack say of its server; nothing without a stack.
@@ -43,7 +69,7 @@ class StackTargets:
         """
         if not options.stack:
             return Deployment()
-        outputs = _outputs(self._project, options.stack)
+        outputs = self._outputs_of(options.stack)
         url = str(outputs.get("url") or "")
         if not url:
             raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bezel.engine.changes.figure_lines import fit_line
 from bezel.engine.changes.limits import bounds_of, instance_hourly, limits_in, limits_line
 from bezel.engine.changes.planned import changed_outputs, digest, planned_changes
 from bezel.engine.changes.report import ChangeReport, Kind
@@ -176,11 +177,4 @@ def _lines(texts: Iterable[str]) -> tuple[str, ...]:
 def _fit(plan: object) -> str | None:
     """How the model fits, from the plan among the stack's outputs."""
     fit: Any = plan.get("fit") if isinstance(plan, Mapping) else None
-    names = ("weights_gib", "kv_cache_gib", "budget_gib", "full_context_sequences", "max_model_len")
-    if not isinstance(fit, Mapping) or any(name not in fit for name in names):
-        return None
-    weights, cache, budget, sequences, length = (fit[name] for name in names)
-    return (
-        f"{weights} GiB of weights and {cache} GiB for the KV cache, of {budget} GiB: {sequences} sequences of "
-        f"{length} tokens fit"
-    )
+    return fit_line(fit) if isinstance(fit, Mapping) else None

@@ -6,6 +6,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bezel.engine.changes.figure_lines import latency_names, rates_of
 from bezel.engine.changes.planned import Planned
 from bezel.engine.changes.settings import SettingChange
 from bezel.engine.events.values import Change, Violation
@@ -202,10 +203,9 @@ def smoke_line(smoke: Any) -> str:
     parts = [f"{verdict} ({', '.join(sorted(smoke['checks']))})" if smoke["checks"] else verdict]
     parts += [smoke["detail"]] if smoke["detail"] else []
     figures = smoke["figures"]
-    named = ((name, figures.get(name)) for name in ("ttft_ms", "tpot_ms"))
+    named = ((name, figures.get(name)) for name in latency_names(figures))
     parts += [f"{name} p50 {row['p50']}" for name, row in named if isinstance(row, dict) and row.get("p50") is not None]
-    rate = figures.get("output_tokens_per_second")
-    parts += [f"{rate} output tokens/s"] if rate is not None else []
+    parts += rates_of(figures)
     return "; ".join(parts) + (" (simulated)" if smoke["simulated"] else "")
 
 

@@ -16,6 +16,8 @@ _FIGURES = (
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2e_p50", "e2e_p99"),
 )
 _SHOWN = ("requests_per_second", "output_tokens_per_second", "ttft_p50", "ttft_p99", "tpot_p50")
+_SHOWN_WITHOUT_OUTPUT = ("requests_per_second", "input_tokens_per_second", "e2e_p50", "e2e_p99")
+"""Of embeddings and ranks, which have no output tokens."""
 
 
 class CellSummary(OperationResult):
@@ -57,9 +59,11 @@ class BenchResult(OperationResult):
 
     def text(self) -> str:
         """A table of the cells, then the findings."""
-        heads = ("cell", "state", "requests", *_SHOWN)
+        has_output = any("output_tokens_per_second" in each.figures for each in self.cells)
+        shown = _SHOWN if has_output or not self.cells else _SHOWN_WITHOUT_OUTPUT
+        heads = ("cell", "state", "requests", *shown)
         rows = [
-            (each.id, each.state, each.requests, *(_figure(each.figures.get(name)) for name in _SHOWN))
+            (each.id, each.state, each.requests, *(_figure(each.figures.get(name)) for name in shown))
             for each in self.cells
         ]
         reasons = [f"{each.id}: {each.state}: {each.reason}" for each in self.cells if each.reason][:_MOST_TEXTS]

@@ -30,9 +30,7 @@ class SweepArguments(TargetArguments):
         3, ge=1, le=100, description=option_text("sweep", "--requests-per-user")
     )
     full: Annotated[bool, Reach.INSIDE] = Field(False, description=option_text("sweep", "--full"))
-    metric: Annotated[Metric, Reach.INSIDE] = Field(
-        "output_tokens_per_second", description=option_text("sweep", "--metric")
-    )
+    metric: Annotated[Metric | None, Reach.INSIDE] = Field(None, description=option_text("sweep", "--metric"))
     max_minutes: Annotated[float, Reach.INSIDE] = Field(
         30.0, gt=0, le=600, description=option_text("sweep", "--max-minutes")
     )
@@ -51,7 +49,8 @@ def sweep(context: Context, arguments: SweepArguments) -> BenchResult:
     """
     out = new(context.folder, arguments.out, "--out", ".json", beside=".journal")
     options = ["--output-tokens", str(arguments.output_tokens)]
-    options += ["--requests-per-user", str(arguments.requests_per_user), "--metric", arguments.metric]
+    options += ["--requests-per-user", str(arguments.requests_per_user)]
+    options += ["--metric", arguments.metric] if arguments.metric else []
     options += ["--max-minutes", f"{arguments.max_minutes:g}", *(["--full"] if arguments.full else [])]
     for name in ("contexts", "users", "max_usd"):
         value = getattr(arguments, name)

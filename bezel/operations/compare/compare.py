@@ -10,28 +10,30 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.compare.measured import ObservedFigure, measured_figures, simulated_figures
-from bezel.operations.compare.table import table
+from bezel.operations.compare.table import alone_of, load_rate, table
 from bezel.operations.context import Context
 from bezel.operations.results import Result
 from bezel.planner.assemble.compare import (
     DEFAULT_CONTEXT,
-    MIN_CONTEXT,
     USERS,
     Row,
     checkpoints,
     families,
     load_of,
+    shortest_context,
 )
 from bezel.planner.assemble.compare import compare as rows_of
 from bezel.planner.base.money import UNKNOWN, Unpriced, figure
 from bezel.planner.base.problems import one_of
 from bezel.planner.cost.service_cost import NOT_INCLUDED
-from bezel.planner.cost.token_cost import UTILISATION
+from bezel.planner.cost.token_cost import POOLED_DIGITS, UTILISATION
+from bezel.planner.vllm.model.pooling import does_pool
 from bezel_base.errors import Problem, UserError
 from bezel_catalog import Model, closest_record, ids_by_hub_id, unservable_form
 from bezel_catalog.models import using_models
 from bezel_catalog.project_models import read_project_models
-from bezel_catalog.sizing.roofline import round_range
+from bezel_catalog.sizing.pooled_speed import PooledEstimate
+from bezel_catalog.sizing.roofline import Range, round_range
 
 Kind = Literal["estimate", "list price", "derived", "unknown"]
 
@@ -59,7 +61,7 @@ class Load(_Part):
 
     users: int
     prompt_tokens: int
-    output_tokens: int
+    output_tokens: int = Field(description="0 for a model that pools: it generates none")
     utilisation: float = Field(description="share of the time that the machine serves")
 
 
@@ -106,11 +108,16 @@ class Machine(_Part):
     sequences_at_a_time: Count = Field(description="sequences of the compared context that the KV cache holds")
     longest_context: Count = Field(description="longest context, in tokens, of which one sequence fits")
     usd_per_hour: SourcedPrice
-    users_at_a_time: Count
-    tokens_per_second_alone: Span = Field(description="output tokens per second of one user")
-    tokens_per_second_load: Span = Field(description="output tokens per second of the load")
+    users_at_a_time: Count = Field(description="users who decode together; of a model that pools, inputs of a step")
+    tokens_per_second_alone: Span | None = Field(
+        description="output tokens per second of one user; null for a model that pools"
+    )
+    tokens_per_second_load: Span = Field(
+        description="output tokens per second of the load; of a model that pools, tokens of its inputs"
+    )
+    inputs_per_second: Span | None = Field(description="inputs per second of a model that pools; null for others")
     usd_per_million_input_tokens: Span
-    usd_per_million_output_tokens: Span
+    usd_per_million_output_tokens: Span | None = Field(description="null for a model that pools: it generates none")
 
 
 class Comparison(Result):
@@ -142,13 +149,13 @@ def compare(context: Context, arguments: CompareArguments) -> Comparison:
 
 def _comparison(arguments: CompareArguments) -> Comparison:
     name = arguments.model
-    context = DEFAULT_CONTEXT if arguments.context is None else arguments.context
     models = checkpoints(name)
+    context = arguments.context or _default_context(models)
     _check(name, models, context)
     rows = [row for checkpoint in models for row in rows_of(checkpoint, context)]
     of_simulation = tuple(simulated_figures(rows, context)) if arguments.simulate else ()
     of_measurements = tuple(measured_figures(rows))
-    prompt, output = load_of(context)
+    prompt, output = load_of(context, pools=does_pool(models[0]))
     return Comparison(
         model=name,
         context=context,
@@ -161,19 +168,29 @@ def _comparison(arguments: CompareArguments) -> Comparison:
     )
 
 
+def _default_context(models: Sequence[Model]) -> int:
+    """The compared context without a choice: an encoder's own where that is shorter."""
+    if models and does_pool(models[0]):
+        return min(DEFAULT_CONTEXT, models[0].architecture.context)
+    return DEFAULT_CONTEXT
+
+
 def _check(name: str, models: Sequence[Model], context: int) -> None:
     if not models:
         consequence = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
         near = closest_record(name, families(), ids_by_hub_id())
         raise UserError(Problem("--model", name, consequence, one_of(families(), near)))
-    limit = models[0].architecture.context
-    if not MIN_CONTEXT <= context <= limit:
-        consequence = f"{name} was made for {limit} tokens, and the compared load needs {MIN_CONTEXT}."
-        raise UserError(Problem("--context", context, consequence, f"choose {MIN_CONTEXT} to {limit}."))
+    shortest, limit = shortest_context(models[0]), models[0].architecture.context
+    if not shortest <= context <= limit:
+        consequence = f"{name} was made for {limit} tokens, and the compared load needs {shortest}."
+        repair = f"choose {shortest} to {limit}." if shortest <= limit else "compare a model with a longer context."
+        raise UserError(Problem("--context", context, consequence, repair))
 
 
 def _machine(row: Row) -> Machine:
-    offer, speed, tokens = row.offer, row.speed, row.tokens
+    offer, speed, tokens, pools = row.offer, row.speed, row.tokens, does_pool(row.checkpoint)
+    pooled = speed if isinstance(speed, PooledEstimate) else None
+    output = tokens.output if tokens else None
     unpriced = offer.hourly.reason if isinstance(offer.hourly, Unpriced) else None
     return Machine(
         model=row.checkpoint.id,
@@ -188,11 +205,18 @@ def _machine(row: Row) -> Machine:
             value=figure(offer.hourly, 4), kind=offer.price_kind, source=offer.source, reason=unpriced
         ),
         users_at_a_time=Count(value=speed.batch if speed else None),
-        tokens_per_second_alone=_span(round_range(speed.tokens_per_second_alone, 1) if speed else None),
-        tokens_per_second_load=_span(round_range(speed.tokens_per_second_served, 1) if speed else None),
-        usd_per_million_input_tokens=_span([figure(end, 3) for end in tokens.input] if tokens else None),
-        usd_per_million_output_tokens=_span([figure(end, 3) for end in tokens.output] if tokens else None),
+        tokens_per_second_alone=None if pools else _span(_round_ends(alone_of(speed))),
+        tokens_per_second_load=_span(_round_ends(load_rate(speed))),
+        inputs_per_second=_span(_round_ends(pooled.inputs_per_second if pooled else None)) if pools else None,
+        usd_per_million_input_tokens=_span(
+            [figure(end, POOLED_DIGITS if pools else 3) for end in tokens.input] if tokens else None
+        ),
+        usd_per_million_output_tokens=None if pools else _span([figure(end, 3) for end in output] if output else None),
     )
+
+
+def _round_ends(values: Range | None) -> list[float] | None:
+    return None if values is None else round_range(values, 1)
 
 
 def _span(value: Sequence[float | str] | None) -> Span:

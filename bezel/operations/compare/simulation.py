@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bezel.planner.assemble.compare import USERS, Row
 from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
-from bezel_catalog.sizing.roofline import Verdict, verdict
+from bezel_catalog.sizing.roofline import Estimate, Verdict, verdict
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import accelerators
 from bezel_simulated_vllm.scheduling.virtual_load import load, settings_of_server
@@ -21,10 +21,10 @@ _HOST_GIB = 80
 def simulate(row: Row, context: int) -> tuple[float, Verdict] | None:
     """Simulate the row's load: output tokens a second, and their position in the estimate's range.
 
-    None where the simulated server does not support the machine or does not start.
+    None where the simulated server does not support the machine or does not start, or the model pools.
     """
     machine, speed = row.offer.machine, row.speed
-    if speed is None or machine not in accelerators():
+    if not isinstance(speed, Estimate) or machine not in accelerators():
         return None
     arguments = (
         f"--max-model-len={context}",

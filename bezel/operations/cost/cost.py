@@ -17,7 +17,10 @@ from bezel.operations.results import Result, Usd, lines
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
+from bezel.planner.cost.token_cost import POOLED_DIGITS
 from bezel_catalog import Price as PriceRow
+
+_SMALL = Decimal("0.001")
 
 
 class CostArguments(Arguments):
@@ -67,7 +70,7 @@ class Cost(Result):
         description="for reading the weights from their bucket, beside the start; null if unknown"
     )
     usd_per_million_input_tokens: Range | None
-    usd_per_million_output_tokens: Range | None
+    usd_per_million_output_tokens: Range | None = Field(description="null for a model that pools: it generates none")
     tokens_basis: str | None = Field(description="load and utilisation that the cost of tokens is estimated for")
     lines: tuple[CostLine, ...] = Field(
         description="parts of an instance, or of a machine in each zone and its gateway"
@@ -134,7 +137,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
         usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),
         usd_per_million_input_tokens=_between(tokens.input),
-        usd_per_million_output_tokens=_between(tokens.output),
+        usd_per_million_output_tokens=None if tokens.output is None else _between(tokens.output),
         tokens_basis=tokens.basis,
         lines=tuple(_line(line) for line in parts),
         not_included=of.not_included,
@@ -164,7 +167,9 @@ def _amount(amount: Amount | None) -> Decimal | None:
 
 
 def _usd(amount: Decimal | None) -> str:
-    return UNKNOWN if amount is None else f"{round_usd(amount, 4 if 0 < amount < 1 else 2)} USD"
+    if amount is None:
+        return UNKNOWN
+    return f"{round_usd(amount, 2 if not 0 < amount < 1 else 4 if amount >= _SMALL else POOLED_DIGITS)} USD"
 
 
 def _basis(line: CostLine) -> str:

@@ -131,6 +131,13 @@ class Deployment:
         return next((str(check["pooled_at"]) for check in checks if check.get("pooled_at") is not None), None)
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether its server has a KV cache, by the plan of the last deploy; True where that is not recorded."""
+        plan = self.outputs.get("plan")
+        fit = plan.get("fit") if isinstance(plan, Mapping) else None
+        return not (isinstance(fit, Mapping) and "unused_gib" in fit)
+
+    @property
     def services(self) -> tuple[DeployedService, ...]:
         """Its Cloud Run services, those with a GPU first."""
         deployed = [

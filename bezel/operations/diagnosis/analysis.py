@@ -61,10 +61,13 @@ class Analysis(Result):
     advice: Advice | None = Field(description="words of the stack's own model; null where it was not asked")
     notes: tuple[str, ...] = Field(description="what could not be read or asked, and why")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    pools: bool = Field(False, exclude=True, repr=False, description="whether its model answers no question")
 
     @property
     def exit_code(self) -> Literal[0, 1]:
-        """1 without a complete answer of the model."""
+        """1 without a complete answer of the model, where it is one that answers questions."""
+        if self.pools:
+            return 0
         return 0 if self.advice is not None and self.advice.finish_reason else 1
 
     def text(self) -> str:
@@ -115,7 +118,8 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
     try:
         reads = server if kind == "advise" else None
         first = None
-        if reads is not None:  # before the metrics are read, which would start an instance that sleeps
+        # Before the metrics are read, which would start an instance that sleeps.
+        if reads is not None and deployment.pooled_at is None:
             first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
         evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
         log_findings = findings_of(
@@ -136,7 +140,9 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
             return data_lines(evidence.lines, limit, findings=rules, figures=evidence.figures, secrets=hidden)
 
         advice = None
-        if server is not None:
+        if server is not None and deployment.pooled_at is not None:
+            notes.append("the model could not be asked: vLLM pools with it, and it answers no question")
+        elif server is not None:
             seconds = _WAKE_SECONDS if arguments.wake else _SECONDS
             try:
                 advice = advice_of(
@@ -157,4 +163,5 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         advice=advice,
         notes=(*evidence.notes, *(clean_text(note, _NOTE) for note in notes)),
         simulated=deployment.is_simulated,
+        pools=deployment.pooled_at is not None,
     )

@@ -119,7 +119,9 @@ def evidence_of(
         ready=ready,
         conditions=tuple(dict.fromkeys(failed)),
         requests=requests,
-        figures=() if sample is None else figures_of(sample),
+        figures=()
+        if sample is None
+        else figures_of(sample, None, generates=deployment.pooled_at is None, keeps_cache=deployment.keeps_cache),
         outcomes=() if sample is None else outcomes_of(sample),
         notes=(*notes, *(() if sample is None else notes_of(sample))),
     )

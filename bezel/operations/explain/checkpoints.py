@@ -6,6 +6,7 @@ from bezel.operations.explain.entry import Entry, facts, list_text
 from bezel.operations.results import format_count
 from bezel.planner.base.hardware import LeasedHardware, leased_hardware
 from bezel.planner.base.problems import setting
+from bezel.planner.vllm.model.pooling import planned_pooling
 from bezel_catalog import Model, accelerators, models, unservable_form
 
 _GIB = 1 << 30
@@ -35,7 +36,7 @@ def entries(subject: str) -> list[Entry]:
 
 
 def _checkpoint(model: Model) -> Entry:
-    shape = model.architecture
+    shape, pooling = model.architecture, planned_pooling(model, {}, "")
     machines = [*accelerators(), *(each.id for each in leased_hardware().values())]
     refusals = {machine: model.refused_on(_refused_as(machine)) for machine in machines}
     reasons = dict.fromkeys(reason for reason in refusals.values() if reason)
@@ -50,9 +51,10 @@ def _checkpoint(model: Model) -> Entry:
         "hub id": model.hub_id or "not published: a stack names its own folder (bezel:weights.path)",
         "draft model": model.assistant,
         "commit": model.commit or None,
-        "sampling": _sampling(model),
-        "chat template": _template(model),
-        "parsers": _parsers(model),
+        "answers at": ", ".join(pooling.endpoints) if pooling else None,
+        "sampling": None if pooling else _sampling(model),
+        "chat template": _template(model, "a request with messages" if pooling else "/v1/chat/completions"),
+        "parsers": None if pooling else _parsers(model),
         "not refused on": list_text(machine for machine, reason in refusals.items() if not reason),
         "written as": f"{setting('model')}: {model.id}",
     }
@@ -76,10 +78,10 @@ def _sampling(model: Model) -> str | None:
     return f"{', '.join(texts)} (generation_config.json)" if texts else None
 
 
-def _template(model: Model) -> str | None:
+def _template(model: Model, needed_by: str) -> str | None:
     if model.files is None:
         return None
-    return "its own" if model.files.chat_template else "none: /v1/chat/completions needs vllm: {chat-template: ...}"
+    return "its own" if model.files.chat_template else f"none: {needed_by} needs vllm: {{chat-template: ...}}"
 
 
 def _parsers(model: Model) -> str | None:

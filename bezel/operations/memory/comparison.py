@@ -45,6 +45,8 @@ _TITLES: Mapping[Name, tuple[str, str]] = {
     "max_model_len": ("longest sequence", "tokens"),
     "gpu_memory_utilization": ("gpu-memory-utilization", "share"),
 }
+_OF_CACHE = frozenset({"used_before_cache", "kv_cache", "kv_tokens", "concurrency"})
+"""Figures that only a server with a KV cache has: vLLM measures no memory where the model is an encoder."""
 _SETTINGS = frozenset({"max_model_len", "gpu_memory_utilization"})
 _BOUNDS = frozenset({"full_context_sequences"})
 """Figures of which the server reports a bound only: nothing follows where it differs from the plan."""
@@ -119,6 +121,7 @@ def figures_of(
         "gpu_memory_utilization": reported.utilization,
     }
     values = planned_figures(fit)
+    names = [name for name in _TITLES if "unused_gib" not in fit or name not in _OF_CACHE]
     missing = f"not a figure of the {origin}" if fit else origin
     return tuple(
         _figure(
@@ -129,7 +132,7 @@ def figures_of(
             unread,
             is_judged=name not in not_judged,
         )
-        for name in _TITLES
+        for name in names
     )
 
 

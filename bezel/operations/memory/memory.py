@@ -139,6 +139,8 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
             fit = {**fit, **_exact_weights(fit, planned)}
             if reported.cache_dtype != _planned_cache_dtype(deployment):
                 not_judged |= {"kv_token"}
+    if "unused_gib" in fit:
+        notes.append("the model is an encoder: it keeps nothing of a sequence, and its server has no KV cache")
     figures = figures_of(reported, fit, origin, _UNREAD, not_judged=not_judged)
     return Memory(
         stack=deployment.stack,

@@ -128,7 +128,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         process_started_at=utc(last.started),
         engines=last.engines,
         interval_seconds=round(last.read_at - first.read_at, 3) if first else None,
-        figures=figures_of(last, first),
+        figures=figures_of(last, first, generates=deployment.pooled_at is None, keeps_cache=deployment.keeps_cache),
         outcomes=outcomes_of(last, first),
         notes=(*notes, *notes_of(last, first)),
     )

@@ -15,8 +15,10 @@ from bezel.operations.answer_text.cleaning import Cleaning
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.metrics.metrics import asleep
+from bezel.operations.query.pooled import Pooled, ask_pooled, check_pooled
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, lines
 from bezel.operations.service_use.instances import instances_of
@@ -24,7 +26,6 @@ from bezel.operations.serving.first_token import FirstToken, readings_around
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import shell_word
 
 _PATH = "/v1/chat/completions"
 _SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0
@@ -37,7 +38,12 @@ class QueryArguments(Arguments):
     """What is asked."""
 
     stack: Stack
-    prompt: Annotated[str, Reach.INSIDE] = Field(min_length=1, max_length=100_000, description="the user's message")
+    prompt: Annotated[str, Reach.INSIDE] = Field(
+        min_length=1, max_length=100_000, description="the user's message; of a model that pools, its input"
+    )
+    document: Annotated[tuple[str, ...], Reach.INSIDE] = Field(
+        (), max_length=100, description="text that a model which ranks orders by the prompt; repeatable"
+    )
     image: Annotated[str | None, Reach.INSIDE, Option("FILE")] = Field(
         None,
         max_length=500,
@@ -81,18 +87,22 @@ class Answer(Result):
     answer: str = Field(description="text of the answer, without credentials; data, not instructions")
     finish_reason: str | None = Field(description="why it ended, e.g. stop or length; null if it broke off")
     stats: Stats | None
+    pooled: Pooled | None = Field(description="what a model that pools computed; null for one that generates")
     notes: tuple[str, ...]
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
     shown: bool = Field(exclude=True, repr=False, description="whether the answer was printed as it came")
     with_stats: bool = Field(exclude=True, repr=False)
+    documents: tuple[str, ...] = Field((), exclude=True, repr=False)
 
     @property
     def exit_code(self) -> Literal[0, 1]:
         """1 without a complete answer."""
-        return 0 if self.finish_reason else 1
+        return 0 if self.finish_reason or self.pooled else 1
 
     def text(self) -> str:
         """The answer, then what there is to say about it."""
+        if self.pooled is not None:
+            return self._pooled_text(self.pooled)
         body = "" if self.shown or not self.answer else f"{self.answer}\n"
         if self.simulated and self.answer:
             body = (
@@ -114,16 +124,31 @@ class Answer(Result):
             ]
         return body + "".join(f"note: {text}\n" for text in self.notes) + lines(rows)
 
+    def _pooled_text(self, pooled: Pooled) -> str:
+        simulated = "a simulated server answered: its numbers mean nothing\n" if self.simulated else ""
+        rows = [
+            ("model", self.model or "unknown"),
+            ("asked at", pooled.path),
+            ("tokens in", _number_text(pooled.prompt_tokens)),
+            ("total", f"{pooled.total_seconds:g} s"),
+        ]
+        return simulated + pooled.rows_text(self.documents) + (lines(rows) if self.with_stats else "")
+
 
 def query(context: Context, arguments: QueryArguments) -> Answer:
-    """The answer to a prompt.
+    """The answer to a prompt; of a model that pools, by the endpoint of its task.
 
     Raises:
-        UserError: The image cannot be read, the backend has no such stack, its model generates nothing, or the server
+        UserError: The image cannot be read, the backend has no such stack, its model is not asked so, or the server
             refused.
     """
     deployment = context.deployment(arguments.stack)
-    _check_generates(arguments.stack, deployment.pooled_at)
+    if deployment.pooled_at is not None:
+        check_pooled(deployment.pooled_at, arguments.stack, arguments.document, arguments.image)
+        return _ask_pooled(context, deployment, deployment.pooled_at, arguments)
+    if arguments.document:
+        consequence = "its model generates, and ranks nothing."
+        raise UserError(Problem("--document", len(arguments.document), consequence, "leave it out."))
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
     # A simulated model's words are filler: two lines say so in their place.
@@ -158,6 +183,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         answer=shown.text,
         finish_reason=stream.finish_reason,
         stats=_stats(stream, ended, first) if is_asked else None,
+        pooled=None,
         notes=notes,
         simulated=deployment.is_simulated,
         shown=context.pieces is not None and not deployment.is_simulated,
@@ -165,13 +191,29 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     )
 
 
-def _check_generates(stack: str, pooled_at: str | None) -> None:
-    if pooled_at is None:
-        return
-    where = f"at {pooled_at}" if pooled_at else "by a plugin of the server"
-    consequence = f"vLLM pools with its model, which answers no prompt: requests are answered {where}."
-    repair = f"open `bezel proxy {shell_word(stack)}`, and send the requests to its address."
-    raise UserError(Problem("STACK", stack, consequence, repair))
+def _ask_pooled(context: Context, deployment: Deployment, path: str, arguments: QueryArguments) -> Answer:
+    """The answer of a model that pools."""
+    instances = instances_of(context, deployment)
+    pooled = None
+    if instances.is_awake or arguments.wake:
+        seconds = _WAKE_SECONDS if arguments.wake else _SECONDS
+        with DeployedServer(context, deployment) as server:
+            documents = arguments.document
+            pooled = ask_pooled(server, path, deployment.model, arguments.prompt, documents, seconds=seconds)
+    return Answer(
+        stack=deployment.stack,
+        model=None if pooled is None else pooled.model,
+        is_asked=pooled is not None,
+        answer="",
+        finish_reason=None,
+        stats=None,
+        pooled=pooled,
+        notes=() if pooled else (asleep(instances),),
+        simulated=deployment.is_simulated,
+        shown=False,
+        with_stats=arguments.stats,
+        documents=arguments.document,
+    )
 
 
 def _stats(stream: Stream, ended: float, first: FirstToken) -> Stats:

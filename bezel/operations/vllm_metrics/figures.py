@@ -66,12 +66,29 @@ class RequestOutcome(BaseModel):
     meaning: str = Field(description="what the outcome says")
 
 
-def figures_of(last: Sample, first: Sample | None = None) -> tuple[Figure, ...]:
-    """Every figure of a sample; means and rates are of the time since `first`, an earlier one of the same process."""
+def figures_of(
+    last: Sample, first: Sample | None = None, *, generates: bool = True, keeps_cache: bool = True
+) -> tuple[Figure, ...]:
+    """Every figure of a sample; means and rates are of the time since `first`, an earlier one of the same process.
+
+    Args:
+        last: The sample.
+        first: The earlier one; None without.
+        generates: Whether the model generates; of one that pools there are no figures of generated tokens.
+        keeps_cache: Whether the server has a KV cache; that of an encoder has none, and no figure of it.
+    """
     values = _values(last, first)
     basis: Basis = "in the interval" if first else "since the start"
+    without = {*(() if generates else ("generated tokens",)), *(() if keeps_cache else ("KV cache",))}
     return tuple(
-        _figure(name, row, values.get(name), "now" if name in _GAUGES else basis) for name, row in _rows().items()
+        _figure(
+            name,
+            row if generates else {**row, **row.get("pooled", {})},
+            values.get(name),
+            "now" if name in _GAUGES else basis,
+        )
+        for name, row in _rows().items()
+        if row.get("of") not in without
     )
 
 

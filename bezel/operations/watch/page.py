@@ -29,11 +29,11 @@ WIDTH = 80
 _NOTE = 300
 # Names of the figures, in the page's order, two in a row.
 _FIGURES = (
-    ("running", "waiting"),
-    ("kv_cache_usage", "prefix_cache_hit_rate"),
-    ("ttft", "tpot"),
-    ("generation_throughput", "prompt_throughput"),
-    ("requests_rate", "acceptance_rate"),
+    *("running", "waiting"),
+    *("kv_cache_usage", "prefix_cache_hit_rate"),
+    *("ttft", "tpot"),
+    *("generation_throughput", "prompt_throughput"),
+    *("requests_rate", "acceptance_rate"),
 )
 _BAR = 20
 _T = TypeVar("_T")
@@ -108,10 +108,8 @@ class Watch(Result):
         if not self.metrics.is_read:
             return [line for note in self.metrics.notes for line in _wrap(note)]
         figures = {figure.name: figure for figure in self.metrics.figures}
-        lines = []
-        for names in _FIGURES:
-            cells = [_cell(figures[name]) for name in names if name in figures]
-            lines.append("".join(f"{cell:<40}" for cell in cells))
+        cells = [f"{_cell(figures[name]):<40}" for name in _FIGURES if name in figures]
+        lines = ["".join(cells[at : at + 2]) for at in range(0, len(cells), 2)]
         usage = figures.get("kv_cache_usage")
         if usage is not None and usage.value is not None:
             filled = round(min(1.0, max(0.0, usage.value)) * _BAR)

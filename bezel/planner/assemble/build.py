@@ -31,7 +31,7 @@ from bezel.planner.vllm.start_notes import unchecked_relations
 from bezel_catalog.models import using_models
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel_catalog.sizing.memory import sequences_at_a_time
-from bezel_catalog.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
+from bezel_catalog.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
 from bezel_catalog.sizing.speculation import speculative_gain
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.lease_validate import ValidatedLease
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.settings import Settings
+    from bezel.planner.cost.token_cost import TokenCost
     from bezel_catalog import Model
+    from bezel_catalog.sizing.pooled_speed import PooledEstimate
 
 # The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
@@ -103,16 +105,21 @@ def _common_fields(
 ) -> dict[str, Any]:
     """The fields that both kinds of plans have."""
     smoke, settings = stack.smoke, stack.settings
-    speed = estimate(
-        stack.model,
-        peaks,
-        prompt_tokens=smoke.prompt_tokens,
-        output_tokens=smoke.output_tokens,
-        batch=max(1, batch),
-        kv_element_bytes=element_bytes,
-    )
+    speed: Estimate | PooledEstimate
+    if smoke.pooled_at is not None:
+        speed, tokens = _pooled_speed(stack, peaks, batch)
+    else:
+        speed = estimate(
+            stack.model,
+            peaks,
+            prompt_tokens=smoke.prompt_tokens,
+            output_tokens=smoke.output_tokens,
+            batch=max(1, batch),
+            kv_element_bytes=element_bytes,
+        )
+        tokens = token_cost(stack.cost.hourly, speed)
     gain = None
-    if stack.engine.draft_tokens:
+    if stack.engine.draft_tokens and isinstance(speed, Estimate):
         gain = speculative_gain(
             stack.model,
             peaks,
@@ -136,14 +143,32 @@ def _common_fields(
         "estimate": speed,
         "gain": gain,
         "cost": stack.cost,
-        "token_cost": token_cost(stack.cost.hourly, speed),
+        "token_cost": tokens,
         "origins": origins(settings, stack.arguments, stack.environment),
         "unchecked": unchecked_relations(stack.arguments, tpu=tpu),
     }
 
 
+def _pooled_speed(
+    stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int
+) -> tuple[PooledEstimate, TokenCost]:
+    """Speed and cost of a model that pools."""
+    # Late: previews of models that generate need neither.
+    from bezel.planner.cost.token_cost import pooled_token_cost
+    from bezel_catalog.sizing.pooled_speed import pooled_estimate
+
+    speed = pooled_estimate(
+        stack.model,
+        peaks,
+        prompt_tokens=stack.smoke.prompt_tokens,
+        sequences=batch,
+        step_tokens=stack.engine.max_num_batched_tokens,
+    )
+    return speed, pooled_token_cost(stack.cost.hourly, speed)
+
+
 def _service_plan(stack: ValidatedService) -> Plan:
-    tokens = stack.smoke.prompt_tokens + stack.smoke.output_tokens
+    tokens = stack.smoke.sequence_tokens
     dtype = stack.engine.kv_cache_dtype
     peaks = gpu_peaks(stack.accelerator, stack.model, offloaded_bytes=stack.fit.offloaded_bytes)
     batch = sequences_at_a_time(stack.fit, stack.model, tokens, kv_cache_dtype=dtype)
@@ -240,7 +265,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
         assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
         offloaded = stack.fit.offloaded_bytes * hardware.chips
         peaks = gpu_peaks(hardware.gpu, stack.model, count=hardware.chips, offloaded_bytes=offloaded)
-    tokens = stack.smoke.prompt_tokens + stack.smoke.output_tokens
+    tokens = stack.smoke.sequence_tokens
     batch = max_batch(stack.fit, stack.model, hardware, stack.engine, tokens)
     # The first keeps its name when others are added.
     numbers = ["", *(str(number) for number in range(1, lease.count))]

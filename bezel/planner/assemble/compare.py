@@ -15,10 +15,12 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.planner.cost.service_cost import CostLine, service_cost
-from bezel.planner.cost.token_cost import TokenCost, token_cost
+from bezel.planner.cost.token_cost import TokenCost, pooled_token_cost, token_cost
 from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
+from bezel.planner.vllm.model.pooling import does_pool
 from bezel_catalog import accelerator, accelerators, compared_machines, models, tpus
 from bezel_catalog.sizing.memory import memory_fit, sequences_at_a_time
+from bezel_catalog.sizing.pooled_speed import PooledEstimate, pooled_estimate
 from bezel_catalog.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
 from bezel_catalog.sizing.tpu_memory import tpu_memory_fit
 
@@ -34,6 +36,7 @@ PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256
 DEFAULT_CONTEXT = 8192
 KV_CACHE_DTYPE, KV_ELEMENT_BYTES = "auto", 2
 MIN_CONTEXT = _STEP = 1024  # the longest context is a multiple of this
+MIN_POOLED_CONTEXT = 64  # encoders of sentences were made for 128 tokens and more
 
 Group = Literal["Cloud Run", "TPU, flex-start lease", "other platforms, for comparison only"]
 
@@ -62,7 +65,7 @@ class Row:
 
     `refused` is the reason why the checkpoint does not run there whatever the memory, `breaks` the part of the memory
     that is too large. `sequences` of the compared context fit at a time; `longest` is the longest context of which one
-    fits. `speed` and `tokens` are estimates, None where it does not fit.
+    fits. `speed` and `tokens` are estimates, None where it does not fit; those of a model that pools are of its inputs.
     """
 
     checkpoint: Model
@@ -71,7 +74,7 @@ class Row:
     breaks: str | None
     sequences: int
     longest: int
-    speed: Estimate | None
+    speed: Estimate | PooledEstimate | None
     tokens: TokenCost | None
 
 
@@ -85,9 +88,16 @@ def checkpoints(name: str) -> tuple[Model, ...]:
     return tuple(model for model in models().values() if name in (model.id, model.architecture.id))
 
 
-def load_of(context: int) -> tuple[int, int]:
-    """Input and output tokens of the compared load, shortened to fit the context."""
+def load_of(context: int, *, pools: bool = False) -> tuple[int, int]:
+    """Input and output tokens of the compared load, shortened to fit the context; a model that pools has no output."""
+    if pools:
+        return min(PROMPT_TOKENS, context), 0
     return min(PROMPT_TOKENS, context - OUTPUT_TOKENS), OUTPUT_TOKENS
+
+
+def shortest_context(checkpoint: Model) -> int:
+    """The shortest context that a checkpoint is compared with."""
+    return min(MIN_POOLED_CONTEXT, checkpoint.architecture.context) if does_pool(checkpoint) else MIN_CONTEXT
 
 
 def compare(checkpoint: Model, context: int) -> Iterator[Row]:
@@ -95,7 +105,7 @@ def compare(checkpoint: Model, context: int) -> Iterator[Row]:
 
     Args:
         checkpoint: of the catalogue.
-        context: tokens of the longest request, at least MIN_CONTEXT and at most the model's own.
+        context: tokens of the longest request, at least `shortest_context` and at most the model's own.
     """
     for _, gpu in sorted(accelerators().items()):
         yield _cloud_run(checkpoint, gpu, context)
@@ -170,16 +180,29 @@ def _row(
     result, longest = fit(context), 0 if refused else _longest(fit, checkpoint.architecture.context)
     if refused or not result.starts:
         return Row(checkpoint, offer, refused, result.breaks, 0, longest, None, None)
-    prompt, output = load_of(context)
-    speed = estimate(
-        checkpoint,
-        peaks,
-        prompt_tokens=prompt,
-        output_tokens=output,
-        batch=max(1, together(prompt + output)),
-        kv_element_bytes=KV_ELEMENT_BYTES,
-    )
-    tokens = token_cost(offer.hourly, speed)
+    pools = does_pool(checkpoint)
+    prompt, output = load_of(context, pools=pools)
+    batch = max(1, together(prompt + output))
+    speed: Estimate | PooledEstimate
+    if pools:
+        speed = pooled_estimate(
+            checkpoint,
+            peaks,
+            prompt_tokens=prompt,
+            sequences=batch,
+            step_tokens=max(DEFAULT_BATCHED_TOKENS, context),
+        )
+        tokens = pooled_token_cost(offer.hourly, speed)
+    else:
+        speed = estimate(
+            checkpoint,
+            peaks,
+            prompt_tokens=prompt,
+            output_tokens=output,
+            batch=batch,
+            kv_element_bytes=KV_ELEMENT_BYTES,
+        )
+        tokens = token_cost(offer.hourly, speed)
     return Row(checkpoint, offer, None, None, result.full_context_sequences, longest, speed, tokens)
 
 
@@ -200,11 +223,12 @@ def _fit(checkpoint: Model, gpu: Accelerator, count: int, length: int) -> Memory
 
 def _longest(fit: Callable[[int], MemoryFit | TpuFit], limit: int) -> int:
     """The longest context, in whole steps, with which a server starts; 0 without one."""
-    low, high = 0, limit // _STEP
+    step = min(_STEP, limit)
+    low, high = 0, limit // step
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fit(middle * _STEP).starts else (low, middle - 1)
-    return low * _STEP
+        low, high = (middle, high) if fit(middle * step).starts else (low, middle - 1)
+    return low * step
 
 
 def _order(amount: Amount) -> tuple[bool, Decimal]:

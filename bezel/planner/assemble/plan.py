@@ -18,6 +18,7 @@ from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warn
 from bezel.planner.vllm.late_values import unchecked_packages
 from bezel_catalog import accelerator
 from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.roofline import Estimate
 from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from bezel.planner.cost.token_cost import TokenCost
     from bezel.planner.rules.startup import LeaseStart, StartEstimate
     from bezel_catalog.sizing.memory import MemoryFit
-    from bezel_catalog.sizing.roofline import Estimate
+    from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.speculation import Gain
     from bezel_catalog.sizing.tpu_memory import TpuFit
 
@@ -57,7 +58,7 @@ class _StackPlan:
     smoke: SmokePlan
     fit: MemoryFit | TpuFit
     start: StartEstimate
-    estimate: Estimate
+    estimate: Estimate | PooledEstimate
     gain: Gain | None
     cost: ServiceCost | LeaseTotal
     token_cost: TokenCost
@@ -115,11 +116,13 @@ class _StackPlan:
     @property
     def _request_warnings(self) -> tuple[str, ...]:
         """What is to be known of requests that wait, and of responses that are cut."""
-        if self.smoke.pooled_at is not None:
+        return self._timeout_warnings(self.settings.scaling.request_timeout_seconds)
+
+    def _timeout_warnings(self, seconds: int) -> tuple[str, ...]:
+        """What is to be known of responses that are cut; a model that pools has none that grow."""
+        if not isinstance(self.estimate, Estimate):
             return ()
-        return tuple(
-            timeout_warnings(self.settings.scaling.request_timeout_seconds, self.estimate, self.fit.max_model_len)
-        )
+        return tuple(timeout_warnings(seconds, self.estimate, self.fit.max_model_len))
 
     @property
     def _place_warning(self) -> str:
@@ -148,6 +151,7 @@ class _StackPlan:
                 **self.token_cost.as_output(),
             },
             **({"speculation": self.gain.as_output()} if self.gain else {}),
+            **({} if self.smoke.pooled_at is None else {"pooled_at": self.smoke.pooled_at}),
         }
 
 
@@ -182,9 +186,9 @@ class Plan(_StackPlan):
             max_instances=service.max_instances,
             queued=integer(service.values, "max-num-queued-reqs"),
             timeout_seconds=service.timeout_seconds,
+            answer="first token" if self.smoke.pooled_at is None else "answer",
         )
-        cut = timeout_warnings(service.timeout_seconds, self.estimate, self.fit.max_model_len)
-        return (*waiting, *cut)
+        return (*waiting, *self._timeout_warnings(service.timeout_seconds))
 
     @property
     def _place_warning(self) -> str:

@@ -160,3 +160,8 @@ class SmokePlan:
     output_tokens: int
     impersonate: str | None
     pooled_at: str | None = None
+
+    @property
+    def sequence_tokens(self) -> int:
+        """Tokens of one request's sequence: its prompt, and its response where the model generates one."""
+        return self.prompt_tokens + (self.output_tokens if self.pooled_at is None else 0)

@@ -13,20 +13,25 @@ from bezel.planner.base.money import figure, times
 
 if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
+    from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.roofline import Estimate
 
 # Share of the paid time under the stated load; in the rest an instance starts, idles or drains. 1 gives the lowest
 # possible price; only the bill shows the share that a service reaches.
 UTILISATION = 0.5
+POOLED_DIGITS = 6  # small encoders read a million tokens for less than a cent
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCost:
-    """USD for a million tokens as (low, high), from the fast and the slow end of the estimate."""
+    """USD for a million tokens as (low, high), from the fast and the slow end of the estimate.
+
+    `output` is None for a model that pools, which generates none.
+    """
 
     input: tuple[Amount, Amount]
-    output: tuple[Amount, Amount]
+    output: tuple[Amount, Amount] | None
     load: str
     utilisation: float
 
@@ -37,6 +42,11 @@ class TokenCost:
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; an unknown figure is "unknown"."""
+        if self.output is None:
+            return {
+                "usd_per_million_input_tokens": [figure(end, POOLED_DIGITS) for end in self.input],
+                "tokens_basis": self.basis,
+            }
         return {
             "usd_per_million_input_tokens": [figure(end, 3) for end in self.input],
             "usd_per_million_output_tokens": [figure(end, 3) for end in self.output],
@@ -61,5 +71,22 @@ def token_cost(hourly: Amount, speed: Estimate, *, utilisation: float = UTILISAT
         input=(ends["input"][0], ends["input"][1]),
         output=(ends["output"][0], ends["output"][1]),
         load=f"{speed.batch} users, {speed.prompt_tokens} tokens in, {speed.output_tokens} out",
+        utilisation=utilisation,
+    )
+
+
+def pooled_token_cost(hourly: Amount, speed: PooledEstimate, *, utilisation: float = UTILISATION) -> TokenCost:
+    """The cost of tokens on one instance with a model that pools: all of its time is spent on inputs.
+
+    Args:
+        hourly: of the instance.
+        speed: estimated speed at the load.
+        utilisation: share of the paid time under that load, above 0 and at most 1.
+    """
+    slow, fast = (_MILLION / rate / utilisation / 3600 for rate in speed.tokens_per_second)
+    return TokenCost(
+        input=(times(hourly, fast), times(hourly, slow)),
+        output=None,
+        load=f"{speed.batch} inputs of {speed.prompt_tokens} tokens in each step",
         utilisation=utilisation,
     )

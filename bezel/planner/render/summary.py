@@ -24,6 +24,7 @@ from bezel.planner.render.text_table import (
     gpu_memory_rows,
     image_origin,
     line_row,
+    no_cache_row,
     pooled_rows,
     span,
     speed_rows,
@@ -36,6 +37,7 @@ from bezel.planner.rules.startup import estimate_start
 from bezel.planner.vllm.loading import LOADINGS
 from bezel_catalog.quantities import duration_text, memory_text
 from bezel_catalog.sizing.memory import MemoryFit
+from bezel_catalog.sizing.roofline import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,8 +74,9 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
 
 
 def _speed(plan: Plan | LeasePlan) -> Iterable[Row]:
-    pooled_at = plan.smoke.pooled_at
-    return speed_rows(plan.estimate, plan.gain) if pooled_at is None else pooled_rows(pooled_at)
+    if isinstance(plan.estimate, Estimate):
+        return speed_rows(plan.estimate, plan.gain)
+    return pooled_rows(plan.estimate, plan.smoke.pooled_at or "")
 
 
 def _common(plan: Plan | LeasePlan) -> Iterable[Row]:
@@ -188,8 +191,11 @@ def _leased_memory(plan: LeasePlan) -> Iterable[Row]:
     yield "for vLLM", gib(fit.budget_bytes), f"{fit.utilization:g} of it"
     yield "weights", gib(fit.weight_bytes), CATALOGUE
     yield "programs, copies", gib(fit.overhead_bytes), "fitted to the 12B on a v6e-4"
-    yield "KV cache", gib(fit.kv_available_bytes), "the rest"
-    yield "tokens in it", fit.kv_tokens, f"{fit.kv_token_bytes} bytes each; sliding layers keep the full length"
+    if fit.keeps_cache:
+        yield "KV cache", gib(fit.kv_available_bytes), "the rest"
+        yield "tokens in it", fit.kv_tokens, f"{fit.kv_token_bytes} bytes each; sliding layers keep the full length"
+    else:
+        yield no_cache_row(fit.kv_available_bytes)
     yield f"sequences of {fit.max_model_len}", fit.full_context_sequences, "at a time"
     yield "logits of a batch", gib(fit.sampling_bytes), "on each chip, in addition"
 
@@ -222,8 +228,7 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "billed from its beginning"
     yield from _transfer(plan)
-    if plan.smoke.pooled_at is None:
-        yield from token_rows(plan.token_cost)
+    yield from token_rows(plan.token_cost)
     idle = plan.settings.cost.max_idle_hourly_usd
     yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
     if idle is None and plan.environment == THROW_AWAY:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
 from bezel.planner.base.money import Unpriced, text
+from bezel.planner.cost.token_cost import POOLED_DIGITS
 from bezel.planner.vllm.model.named_adapters import adapter_folder
 from bezel_catalog import Price
 from bezel_catalog.quantities import as_gib, gib_text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bezel.planner.cost.service_cost import CostLine
     from bezel.planner.cost.token_cost import TokenCost
     from bezel_catalog.sizing.memory import MemoryFit
+    from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.roofline import Estimate
     from bezel_catalog.sizing.speculation import Gain
 
@@ -52,9 +54,13 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
         yield "offloaded weights", gib(fit.offloaded_bytes), "in the host's memory, read from there in each step"
     yield "working memory", gib(fit.activation_bytes), "of one step, by arithmetic; estimated, not measured"
     yield "context, kernels, graphs", gib(fit.fixed_bytes), f"{as_gib(CUDA_PART_BYTES):g} GiB each, {CUDA_SOURCE}"
-    yield "KV cache", gib(fit.kv_available_bytes), "the rest"
-    yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
-    yield "such sequences at a time", fit.full_context_sequences, logged_concurrency(fit)
+    if fit.keeps_cache:
+        yield "KV cache", gib(fit.kv_available_bytes), "the rest"
+        yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
+        yield "such sequences at a time", fit.full_context_sequences, logged_concurrency(fit)
+    else:
+        yield no_cache_row(fit.kv_available_bytes)
+        yield "sequences at a time", fit.full_context_sequences, "max-num-seqs, at most max-num-batched-tokens"
     for part in fit.host_parts:
         yield f"host, {part.option}", gib(part.needed_bytes), f"{gib(part.asked_bytes)} asked for; an upper bound"
     for unknown in fit.host_not_checked:
@@ -64,6 +70,11 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
         gib(fit.host_needed_bytes),
         f"of {gib(fit.host_bytes)}, estimated",
     )
+
+
+def no_cache_row(unused_bytes: int) -> Row:
+    """The rest of the memory where no KV cache is made of it."""
+    return "not used", gib(unused_bytes), "the rest: an encoder keeps nothing of a sequence, so no KV cache"
 
 
 def adapter_text(adapter: Adapter, weights: WeightsPlan) -> str:
@@ -98,10 +109,13 @@ def speed_rows(speed: Estimate, gain: Gain | None) -> Iterable[Row]:
     yield "basis", None, str(speed.as_output()["basis"])
 
 
-def pooled_rows(pooled_at: str) -> Iterable[Row]:
-    """The speed of a model that pools: it has no output tokens, and no rule for its requests is known."""
-    where = f"requests are answered at {pooled_at}" if pooled_at else "only a plugin of the server answers requests"
-    yield "requests", "not judged", f"vLLM pools with this model; {where}"
+def pooled_rows(speed: PooledEstimate, pooled_at: str) -> Iterable[Row]:
+    """Estimated speed of one machine with a model that pools: inputs, each a text or a pair of texts."""
+    yield "asked at", pooled_at or "no endpoint", "vLLM pools with this model" if pooled_at else "only a plugin asks it"
+    yield "one input", span(speed.input_seconds, "s", 3), f"{speed.prompt_tokens} tokens, alone"
+    yield "inputs", span(speed.inputs_per_second, "inputs/s", 0), f"{speed.batch} in each step"
+    yield "input tokens", span(speed.tokens_per_second, "tokens/s", 0), "of these inputs"
+    yield "basis", None, str(speed.as_output()["basis"])
 
 
 def line_row(line: CostLine) -> Row:
@@ -113,8 +127,9 @@ def line_row(line: CostLine) -> Row:
 
 def token_rows(tokens: TokenCost) -> Iterable[Row]:
     """Cost of tokens, with its load."""
-    yield "a million tokens in", usd_range(tokens.input, 2), tokens.basis
-    yield "a million tokens out", usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
+    yield "a million tokens in", usd_range(tokens.input, 2 if tokens.output else POOLED_DIGITS), tokens.basis
+    if tokens.output is not None:
+        yield "a million tokens out", usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
 
 
 def usd(amount: Amount, per: str, digits: int) -> str:

@@ -22,7 +22,7 @@ _BATCHES = 2  # one that runs and one that waits, as the plan chooses it
 
 
 def concurrency_warnings(
-    concurrency: int, sequences: int, *, max_instances: int, queued: int | None, timeout_seconds: int
+    concurrency: int, sequences: int, *, max_instances: int, queued: int | None, timeout_seconds: int, answer: str
 ) -> Iterator[str]:
     """Warn of requests that wait inside the server, and of sequences that no request reaches.
 
@@ -32,13 +32,15 @@ def concurrency_warnings(
         max_instances: of the service.
         queued: max-num-queued-reqs, above which the server refuses; None where it queues any number.
         timeout_seconds: time limit of a request, its wait included.
+        answer: what the last request waits for: its first token, or its answer.
     """
     key = setting("scaling.request_concurrency")
     beside = f"{key}={concurrency} beside max-num-seqs={sequences}"
     if concurrency < sequences:
+        several = "responses" if answer == "first token" else "inputs"
         yield (
             f"{beside}: an instance never has more than {concurrency} requests, so {sequences - concurrency} of its "
-            f"{sequences} sequences stay unused (except by requests with several responses). "
+            f"{sequences} sequences stay unused (except by requests with several {several}). "
             f"Raise it to {sequences} or more, or lower max-num-seqs to {concurrency}."
         )
     if concurrency <= _BATCHES * sequences:
@@ -54,7 +56,7 @@ def concurrency_warnings(
     )
     yield (
         f"{beside}: of {concurrency} requests of an instance {sequences} run and {waiting} wait inside vLLM, the last "
-        f"one for {batches} batch{'es' if batches != 1 else ''} before its first token, within its {timeout_seconds} s."
+        f"one for {batches} batch{'es' if batches != 1 else ''} before its {answer}, within its {timeout_seconds} s."
         f"{f' A further {refused} are refused (503).' if refused else ''}{later} Lower it to {_BATCHES * sequences}: "
         "one batch that runs and one that waits."
     )

@@ -40,6 +40,11 @@ def planned_pooling(model: Model, values: Mapping[str, Any], release: str) -> Po
     )
 
 
+def does_pool(model: Model) -> bool:
+    """Whether vLLM pools with a model by itself, without options, in the newest recorded release."""
+    return planned_pooling(model, {}, "") is not None
+
+
 def pooling_defaults(model: Model, max_model_len: int, batched_tokens: int) -> dict[str, object]:
     """Default options of a model that vLLM pools with by itself; none for one that generates.
 
@@ -51,7 +56,7 @@ def pooling_defaults(model: Model, max_model_len: int, batched_tokens: int) -> d
         max_model_len: the default length of the context.
         batched_tokens: the default number of tokens in a step.
     """
-    if planned_pooling(model, {}, "") is None:
+    if not does_pool(model):
         return {}
     from bezel_catalog.architectures.layers import EncoderLayers
 

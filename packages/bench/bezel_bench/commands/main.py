@@ -26,7 +26,18 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def run_command(targets: "Targets", options: argparse.Namespace) -> int:
-    """Import and call the function of the command that the options name; return its exit code."""
+    """Import and call the function of the command that the options name; return its exit code.
+
+    Raises:
+        UserError: It failed, or no endpoint of the named server can be measured.
+    """
+    if "endpoint" in options:
+        options.endpoint = options.endpoint or targets.endpoint(options)
+    if "metric" in options:
+        from bezel_bench.load.plan import GENERATING  # late: commands that only read files need no load
+
+        generates = options.endpoint in GENERATING
+        options.metric = options.metric or ("output_tokens_per_second" if generates else "input_tokens_per_second")
     module, _, function = options.call.partition(":")
     code: int = getattr(importlib.import_module(module), function)(targets, options)
     return code

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bezel_base.errors import Problem
 from bezel_bench.commands.measure.usage import OptionsError
 from bezel_bench.commands.table import PROGRAM
-from bezel_bench.load.plan import Target, TokenSource
+from bezel_bench.load.plan import Endpoint, Target, TokenSource
 from bezel_bench.result.records import Platform, PriceBasis, ServedBy
 
 
@@ -58,6 +58,13 @@ class Targets(Protocol):
     program: str
     typed: str
 
+    def endpoint(self, options: argparse.Namespace) -> Endpoint:
+        """Return the endpoint that is measured where the options name none.
+
+        Raises:
+            UserError: The server has none that can be measured.
+        """
+
     def find(self, options: argparse.Namespace) -> Deployment:
         """Return what is known of the server that the options name.
 
@@ -85,6 +92,11 @@ class UrlTargets:
 
     program = PROGRAM
     typed = PROGRAM
+
+    def endpoint(self, options: argparse.Namespace) -> Endpoint:
+        """Return the endpoint of chats: a server's address says nothing of its model."""
+        del options
+        return "chat"
 
     def find(self, options: argparse.Namespace) -> Deployment:
         """Return that nothing is known, and no identity needed."""

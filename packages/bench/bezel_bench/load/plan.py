@@ -15,13 +15,15 @@ from bezel_base.errors import UserError
 
 # Returns the headers that authorise a request, called for each one; the source renews them in time.
 TokenSource = Callable[[], Mapping[str, str]]
-Endpoint = Literal["chat", "completions", "embeddings", "rerank"]
+Endpoint = Literal["chat", "completions", "embeddings", "rerank", "classify", "pooling"]
 PromptKind = Literal["unique", "lengths", "shared_prefix", "multi_turn", "file", "trace"]
 PATHS: Mapping[str, str] = {
     "chat": "/v1/chat/completions",
     "completions": "/v1/completions",
     "embeddings": "/v1/embeddings",
     "rerank": "/v1/rerank",
+    "classify": "/classify",
+    "pooling": "/pooling",
 }
 GENERATING = ("chat", "completions")
 """Endpoints whose responses are generated tokens; the others compute something of the prompts alone."""

@@ -87,12 +87,17 @@ class MemoryFit:
         return self.budget_bytes - self.resident_bytes
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether sequences keep anything between steps; those of an encoder do not, and vLLM then makes no cache."""
+        return self.kv_sequence_bytes > 0
+
+    @property
     def full_context_sequences(self) -> int:
         """Number of sequences of max-model-len that the cache holds at a time; the last one must still be admitted."""
         if not self.starts:
             return 0
-        if not self.kv_sequence_bytes:
-            return self.max_num_seqs  # an encoder keeps nothing
+        if not self.keeps_cache:
+            return self.max_num_seqs
         return 1 + (self.kv_available_bytes - self.kv_start_bytes) // self.kv_sequence_bytes
 
     @property
@@ -121,6 +126,16 @@ class MemoryFit:
     def _options_gib(self) -> dict[str, float]:
         return {part.option: as_gib(part.needed_bytes) for part in self.host_parts}
 
+    @property
+    def _cache_output(self) -> dict[str, object]:
+        if not self.keeps_cache:
+            return {"unused_gib": as_gib(self.kv_available_bytes)}
+        return {
+            "kv_cache_gib": as_gib(self.kv_available_bytes),
+            "kv_gib_per_full_context_sequence": as_gib(self.kv_sequence_bytes),
+            "vllm_reported_concurrency": round(self.reported_concurrency, 2),
+        }
+
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; names that end in `gib` are in GiB."""
         return {
@@ -133,10 +148,8 @@ class MemoryFit:
             "overhead_gib": as_gib(self.activation_bytes + self.fixed_bytes),
             "working_memory_gib": as_gib(self.activation_bytes),
             "context_kernels_graphs_gib": as_gib(self.fixed_bytes),
-            "kv_cache_gib": as_gib(self.kv_available_bytes),
-            "kv_gib_per_full_context_sequence": as_gib(self.kv_sequence_bytes),
+            **self._cache_output,
             "full_context_sequences": self.full_context_sequences,
-            "vllm_reported_concurrency": round(self.reported_concurrency, 2),
             "max_model_len": self.max_model_len,
             "max_num_seqs": self.max_num_seqs,
             "host_gib": as_gib(self.host_bytes),

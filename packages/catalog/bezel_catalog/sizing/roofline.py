@@ -164,14 +164,21 @@ def step_seconds(
     model: Model, peaks: Peaks, *, sequences: int, context: int, kv_element_bytes: int, tokens: int = 1
 ) -> Range:
     """Duration of a step in which each sequence gets `tokens` tokens (more than one where drafts are verified)."""
-    weights = read_weight_bytes(model, sequences * tokens) / peaks.chips
     caches = sequences * read_cache_bytes(model, context, element_bytes=kv_element_bytes, chips=peaks.chips)
-    reading = (weights * (1 - peaks.offloaded) + caches / peaks.chips) / peaks.bandwidth_bytes_per_s
-    reading += weights * peaks.offloaded / HOST_LINK_BYTES_PER_S
+    reading = weight_seconds(read_weight_bytes(model, sequences * tokens), peaks)
+    reading += caches / peaks.chips / peaks.bandwidth_bytes_per_s
     work = token_flops(model.architecture) * sequences * tokens / peaks.flops / peaks.chips
     low, high = (reading / share for share in reversed(DECODE_EFFICIENCY))
     computing = work / PREFILL_EFFICIENCY[1]
     return max(low, computing) + STEP_SECONDS[0], max(high, computing) + STEP_SECONDS[1]
+
+
+def weight_seconds(weight_bytes: float, peaks: Peaks) -> float:
+    """Reading of weights at the full rates: those on the chips from their memory, the offloaded ones over the link."""
+    weights = weight_bytes / peaks.chips
+    return weights * (1 - peaks.offloaded) / peaks.bandwidth_bytes_per_s + (
+        weights * peaks.offloaded / HOST_LINK_BYTES_PER_S
+    )
 
 
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:

@@ -22,9 +22,12 @@ TPU_OVERHEAD_BYTES = int(26.01 * GIB) - 24_000_000_000
 # v6e has no native fp8: with kv-cache-dtype fp8 the cache was as large as without (measured twice, 1.000x).
 KV_ELEMENT_BYTES = 2
 DEFAULT_UTILIZATION = 0.92
-TPU_MEMORY_BASIS = (
+WITHOUT_CACHE_BASIS = (
     f"usable memory of a chip as measured; overhead {TPU_OVERHEAD_BYTES / GIB:.2f} GiB over all chips (fitted to the "
-    "12B on a v6e-4); sliding layers at full length, 2 bytes an element whatever kv-cache-dtype says"
+    "12B on a v6e-4)"
+)
+TPU_MEMORY_BASIS = (
+    f"{WITHOUT_CACHE_BASIS}; sliding layers at full length, 2 bytes an element whatever kv-cache-dtype says"
 )
 
 
@@ -92,6 +95,21 @@ class TpuFit:
         left = (self.slice_bytes - self.budget_bytes) // self.chips
         return "sampling" if self.sampling_bytes > left else None
 
+    @property
+    def keeps_cache(self) -> bool:
+        """Whether sequences keep anything between steps; those of an encoder do not."""
+        return self.kv_token_bytes > 0
+
+    @property
+    def _cache_output(self) -> dict[str, object]:
+        if not self.keeps_cache:
+            return {"unused_gib": as_gib(self.kv_available_bytes)}
+        return {
+            "kv_cache_gib": as_gib(self.kv_available_bytes),
+            "kv_tokens": self.kv_tokens,
+            "kv_token_bytes": self.kv_token_bytes,
+        }
+
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output, in GiB over all chips."""
         return {
@@ -100,13 +118,11 @@ class TpuFit:
             "budget_gib": as_gib(self.budget_bytes),
             "weights_gib": as_gib(self.weight_bytes),
             "overhead_gib": as_gib(self.overhead_bytes),
-            "kv_cache_gib": as_gib(self.kv_available_bytes),
-            "kv_tokens": self.kv_tokens,
-            "kv_token_bytes": self.kv_token_bytes,
+            **self._cache_output,
             "full_context_sequences": self.full_context_sequences,
             "max_model_len": self.max_model_len,
             "max_num_seqs": self.max_num_seqs,
-            "basis": TPU_MEMORY_BASIS,
+            "basis": TPU_MEMORY_BASIS if self.keeps_cache else WITHOUT_CACHE_BASIS,
         }
 
     def sequences_at_a_time(self, tokens: int) -> int:
