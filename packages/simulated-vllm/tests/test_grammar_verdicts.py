@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,16 @@ def test_verdicts_have_the_texts_of_the_real_server(backend):
 @pytest.mark.parametrize("backend", ["xgrammar", "outlines", "lm-format-enforcer"])
 def test_verdicts_of_one_library_are_those_of_the_real_server(backend):
     assert wrong_verdicts(backend, with_text=False) == []
+
+
+@pytest.mark.slow
+def test_refusals_of_xgrammar_have_its_texts_but_for_places():
+    """The columns of an EBNF that the library makes of an expression are not counted."""
+    refused = [row for row in ROWS if "error" in row["xgrammar"]]
+    others = [row for row in refused if verdict_of(row, "xgrammar").refusal.strip() != row["xgrammar"]["error"].strip()]
+    assert len(refused) > 250
+    assert len(others) <= 11
+    assert all(re.search("column|near:|position", row["xgrammar"]["error"]) for row in others)
 
 
 @pytest.mark.slow

@@ -116,6 +116,7 @@ class _Converter:
         elif sign == "{":
             count = _COUNT.match(self._text, self._at)
             if count is None:
+                self._at += 1
                 raise self._fault("Invalid repetition count.")
             self._parts.append(count[0])
             self._at = count.end()

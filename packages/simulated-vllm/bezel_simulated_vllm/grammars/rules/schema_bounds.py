@@ -18,6 +18,8 @@ Schema = dict[str, Any]
 _MOST_COUNT = 2**31 - 1
 # Larger multiples, and those in wider ranges, are ignored.
 _MOST_STEP, _MOST_WIDTH = 1024, 10_000
+# What the library's reader of JSON says of another value where it expects a text.
+_NO_TEXT = '"type mismatch! call is<type>() before get<type>()" && is<std::string>()'
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -39,7 +41,8 @@ def _integer_bound(value: Any) -> int:
     if real != math.floor(real) if math.isfinite(real) else False:
         raise RefusedError("Integer constraint must be a whole number")
     if not _LEAST < real < _MOST:
-        raise RefusedError("Integer exceeds maximum limit")
+        text = "Integer exceeds maximum limit due to precision loss at 64-bit boundary"
+        raise RefusedError(f"Check failed: (false) is false: {text}")
     return int(real)
 
 
@@ -81,9 +84,8 @@ def _check_number(node: Schema) -> None:
 
 
 def _check_text(node: Schema) -> None:
-    for word in ("format", "pattern"):
-        if word in node and not isinstance(node[word], str):
-            raise RefusedError(f"{word} must be a string")
+    if not all(isinstance(node.get(word, ""), str) for word in ("format", "pattern")):
+        raise RefusedError(_NO_TEXT)
     low: Any = node.get("minLength", 0)
     high: Any = node.get("maxLength")
     if not _is_whole(low) or low > _MOST_COUNT:
@@ -110,7 +112,8 @@ def _check_list(node: Schema) -> None:
     if high is not None and (low > high or high < len(first)):
         raise RefusedError(f"minItems is greater than maxItems: {low} > {high}")
     if node.get(word, False) is False and low > len(first):
-        raise RefusedError("minItems is greater than the number of prefixItems, but additional items are not allowed")
+        text = "minItems is greater than the number of prefixItems, but additional items are not allowed"
+        raise RefusedError(f"{text}: {low} > {len(first)}")
 
 
 def _list_sizes(node: Schema) -> tuple[int, int | None]:
@@ -134,8 +137,10 @@ def _check_object(node: Schema) -> None:
         if word in node and not isinstance(node[word], dict):
             raise RefusedError(f"{word} must be an object")
     required = node.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+    if not isinstance(required, list):
         raise RefusedError("required must be an array")
+    if not all(isinstance(name, str) for name in required):
+        raise RefusedError(_NO_TEXT)
     kind = node.get("propertyNames", {}).get("type")
     if isinstance(kind, str) and kind != "string":
         raise RefusedError("propertyNames must be an object that validates string")
@@ -143,14 +148,17 @@ def _check_object(node: Schema) -> None:
     if high is not None and ((low or 0) > high or len(set(required)) > high):
         raise RefusedError(f"minProperties is greater than maxProperties: {low} > {high}")
     closed = not node.get("patternProperties") and "propertyNames" not in node and not _takes_more(node)
-    if closed and (low or 0) > len(node.get("properties", {})):
-        raise RefusedError("minProperties is greater than the number of properties, but no more are allowed")
+    if closed and (low or 0) > (count := len(node.get("properties", {}))):
+        text = "minProperties is greater than the number of properties, but additional properties aren't allowed"
+        raise RefusedError(f"{text}: {low} > {count}")
 
 
 def _object_size(node: Schema, word: str) -> int | None:
     if word not in node:
         return None
-    if not _is_whole(node[word]) or _as_32_bits(node[word]) < 0:
+    if not _is_whole(node[word]):
+        raise RefusedError(f"{word} must be an integer")
+    if _as_32_bits(node[word]) < 0:
         raise RefusedError(f"{word} must be a non-negative integer")
     return _as_32_bits(node[word])
 

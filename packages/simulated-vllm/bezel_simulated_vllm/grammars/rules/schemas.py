@@ -97,7 +97,7 @@ def _kinds(node: Schema) -> set[str]:
 def _has_unknown_format(node: Schema) -> bool:
     form = node.get("format", "email")
     if isinstance(form, dict | list):
-        raise RefusedError(f"Failed to transform json schema into a grammar: unhashable type: '{type(form).__name__}'")
+        raise RefusedError(f"unhashable type: '{type(form).__name__}'")
     return form not in _FORMATS
 
 
@@ -136,7 +136,8 @@ def check_conversion(schema: Any, work: Work) -> None:
         if node is True:
             continue
         if not isinstance(node, dict):
-            raise RefusedError("Schema should be an object or bool, but got another value")
+            shown = json.dumps(node, separators=(",", ":"))
+            raise RefusedError(f"Schema should be an object or bool, but got {shown}")
         if "$ref" in node:
             if not isinstance(node["$ref"], str):
                 raise RefusedError("$ref must be a string")
