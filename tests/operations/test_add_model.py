@@ -15,7 +15,7 @@ from bezel.operations.context import Context
 from bezel.planner.vllm.arguments import default_options
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.project_models import FILE, read_project_models
-from tests.support.model_sources.tiny import llama, llama_tensors, size_of
+from tests.support.model_sources.tiny import as_json, llama, llama_tensors, size_of
 from tests.support.model_sources.wrong import MODEL, WRONG_FILES, WRONG_HUBS, Files
 from tests.support.weights.fake_hub import COMMIT, FakeHub, serving
 

@@ -152,16 +152,6 @@ def test_a_restart_makes_an_equal_revision_that_the_next_deploy_knows(project: P
     assert not project.restart().is_empty
 
 
-@pytest.mark.wide
-def test_what_else_would_be_deployed_is_said(project: Project) -> None:
-    text = project.file.read_text()
-    project.file.write_text(text.replace("max-num-seqs: 8", "max-num-seqs: 4"))
-    try:
-        assert "file or program have changed since the last deploy" in project.scale(max=1).warnings[0]
-    finally:
-        project.file.write_text(text)
-
-
 @pytest.mark.long
 def test_a_kill_after_the_file_was_written_leaves_a_change_to_deploy(project: Project) -> None:
     """The next deploy shows the change of the file."""

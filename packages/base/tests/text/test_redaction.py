@@ -489,10 +489,10 @@ PIECES = (
 
 @pytest.mark.wide_except("hf_", "eyJa.", "A", "password", "--api-key ", "authorization: ", "Bearer ", "value: ")
 @pytest.mark.slow
-@pytest.mark.timeout(60)  # it takes a second; a search that starts anew at each character, three minutes
+@pytest.mark.timeout(30)  # it takes half a second; a search that starts anew at each character, one minute
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_line_of_half_a_megabyte_is_read_in_bounded_time(piece: str) -> None:
-    redact(piece * (500_000 // len(piece)))
+def test_a_line_of_300_kilobytes_is_read_in_bounded_time(piece: str) -> None:
+    redact(piece * (300_000 // len(piece)))
 
 
 def test_a_text_is_redacted_alike_each_time() -> None:

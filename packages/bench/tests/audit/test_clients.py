@@ -5,6 +5,7 @@ The writers and their sources are in packages/bench/tests/bench_support/writers.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,15 @@ def test_clean_file_of_each_client_is_not_accused(tmp_path: Path, name: str, fir
             assert not [(seed, how, one.arithmetic) for one in audit.findings]
 
 
+def changes_of(name: str, load: int) -> list[tuple[float, bool]]:
+    """The changes of each figure of a load: all, but of a variant of another format two in turn.
+
+    Over the four loads of a variant each figure has each change.
+    """
+    changes = list(itertools.product(FACTORS, (False, True)))
+    return changes[load % 4 :: 4] if name.endswith((" detailed", " yaml")) else changes
+
+
 @pytest.mark.slow
 @pytest.mark.wide_cases("* detailed", "* yaml")
 @pytest.mark.parametrize("name", FORMATS)
@@ -89,15 +99,15 @@ def test_changed_core_figure_is_found_in_each_format(tmp_path: Path, name: str) 
             top = path.partition(".")[0]
             # What does not change is written once: with each request listed that is a megabyte.
             others = kind.text({name: part for name, part in document.items() if name != top})
-            for factor in FACTORS:
-                # A plain number is the same alone and as a whole.
-                for changed in {
-                    kind.text({top: scale_figure(document, path, factor, whole=whole)[top]}) for whole in (False, True)
-                }:
-                    audit = audit_text(tmp_path, kind.joined_text(others, changed))
-                    named = path == COUNTED_TWICE and any("two counts" in one.text for one in audit.questions)
-                    if not audit.findings and not named:
-                        missed.append((how, path, factor, changed[:200]))
+            written = {
+                (factor, kind.text({top: scale_figure(document, path, factor, whole=whole)[top]}))
+                for factor, whole in changes_of(name, seed)
+            }  # A plain number is the same alone and as a whole.
+            for factor, changed in written:
+                audit = audit_text(tmp_path, kind.joined_text(others, changed))
+                named = path == COUNTED_TWICE and any("two counts" in one.text for one in audit.questions)
+                if not audit.findings and not named:
+                    missed.append((how, path, factor, changed[:200]))
     assert not missed
 
 

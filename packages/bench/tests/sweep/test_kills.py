@@ -39,6 +39,16 @@ def result(folder: Path) -> list[str]:
     return (folder / "result").read_text().splitlines()
 
 
+def boundaries(cells: int, work: Work) -> list[int]:
+    """The changes at which a work is killed: of a sweep all, of the others the begin, the first and the last cell's."""
+    end = AT_BEGIN + cells * OF_A_CELL
+    return [
+        change
+        for change in range(1, end + 1)
+        if work is sweep or change <= AT_BEGIN + OF_A_CELL or change > end - OF_A_CELL
+    ]
+
+
 @pytest.fixture
 def whole(tmp_path: Path, work: Work) -> list[str]:
     """The cells of who is not killed, in their order."""
@@ -54,7 +64,7 @@ def whole(tmp_path: Path, work: Work) -> list[str]:
 def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Work, whole: list[str]) -> None:
     assert len(whole) >= 4
     again = 0
-    for change in range(1, AT_BEGIN + len(whole) * OF_A_CELL + 1):
+    for change in boundaries(len(whole), work):
         folder = tmp_path / str(change)
         folder.mkdir()
         assert run(folder, change, work) == KILLED, f"change {change}"
