@@ -59,12 +59,12 @@ def test_a_model_without_a_template_gets_no_parser():
     assert (proposed.parser, proposed.reason[:16]) == ("", "no chat template")
 
 
-@pytest.mark.parametrize(("tokens", "words"), [(frozenset(), "which the tokenizer lacks"), (None, "were not read")])
-def test_a_parser_is_not_proposed_without_the_tokens_that_it_needs(tokens, words):
+@pytest.mark.parametrize(("tokens", "reason"), [(frozenset(), "which the tokenizer lacks"), (None, "were not read")])
+def test_a_parser_is_not_proposed_without_the_tokens_that_it_needs(tokens, reason):
     row = MODELS["mistral_small"]
     proposed = propose_tool_parser(facts_of(row, tokens=tokens), row["model_type"])
     assert proposed.parser == ""
-    assert words in proposed.reason
+    assert reason in proposed.reason
     assert propose_tool_parser(facts_of(row), row["model_type"]).parser == "mistral"
 
 
@@ -93,6 +93,12 @@ def test_blanks_beside_tags_are_trimmed_as_jinja_does():
 def test_a_damaged_template_is_read_to_its_end(template):
     assert isinstance(template_texts(template), str)
     assert opens_thought(template) is False
+
+
+def test_a_template_without_an_end_takes_little_time():
+    """Each quote of a text that is not closed would be looked for from there to the end."""
+    assert template_texts("<a>{{ '" + "\\'" * 100_000) == "<a>"
+    assert template_texts("<a>{{ '" + "\\'" * 3 + "b' }}") == "<a>" + "'" * 3 + "b"
 
 
 def test_a_switch_in_the_prompt_is_not_an_opened_thought():

@@ -133,7 +133,7 @@ def _propose(kind: str, what: str, facts: TokenizerFacts, model_type: str) -> Pr
         return Proposal("", f"{row.names[0]} needs the token {missing[0]}, and the added tokens were not read")
     if missing:
         return Proposal("", f"{row.names[0]} needs the token {missing[0]}, which the tokenizer lacks")
-    return Proposal(row.names[0], f"its chat template writes {what} as {row.family} do: {_shown(row, texts)}")
+    return Proposal(row.names[0], f"its chat template writes {what} as {row.family} do: {_quote(row, texts)}")
 
 
 def _writes(row: ParserFamily, texts: str, *, opens: bool) -> bool:
@@ -146,7 +146,7 @@ def _is_for(row: ParserFamily, model_type: str) -> bool:
     return not row.model_types or model_type in row.model_types
 
 
-def _shown(row: ParserFamily, texts: str) -> str:
+def _quote(row: ParserFamily, texts: str) -> str:
     """The first words of the template that decided."""
     match = re.search(row.writes[0], texts) if row.writes else None
     return " ".join(match[0].split()) if match else "each prompt ends with <think>"
@@ -169,6 +169,8 @@ def _texts(template: str) -> Iterator[str]:
         text = text.lstrip() if trims else text
         yield text.rstrip() if match["trim"] == "-" else text
         end = _end(template, match.end(), {"{{": "}}", "{%": "%}", "{#": "#}"}[tag])
+        if end == len(template):
+            return  # it is not closed: Jinja refuses the template
         inner = template[match.end() : end]
         trims, at = inner.endswith("-"), end + 2
         yield from _inner(tag, inner.removesuffix("-"))
@@ -186,10 +188,12 @@ def _inner(tag: str, inner: str) -> Iterator[str]:
 
 
 def _end(template: str, begin: int, closing: str) -> int:
-    """Where a tag ends: at its closing mark outside of texts."""
+    """Where a tag ends: at its closing mark outside of texts; where all ends, without one."""
     at = begin
     while at < len(template):
-        if closing != "#}" and (text := _TEXT.match(template, at)):
+        if closing != "#}" and template[at] in "'\"":
+            if (text := _TEXT.match(template, at)) is None:
+                break
             at = text.end()
         elif template.startswith(closing, at):
             return at
@@ -200,13 +204,13 @@ def _end(template: str, begin: int, closing: str) -> int:
 
 def _unescape(match: re.Match[str]) -> str:
     text = match[1] if match[1] is not None else match[2]
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text, flags=re.DOTALL)
 
 
 def opens_thought(template: str) -> bool:
     """Whether the prompt of every answer ends in an opened thought, whatever the caller asks for."""
-    _, found, tail = template[-_LONGEST:].rpartition(_PROMPT)
-    if not found or _SWITCHES.search(tail):
+    _, mark, tail = template[-_LONGEST:].rpartition(_PROMPT)
+    if not mark or _SWITCHES.search(tail):
         return False
     return template_texts("{% if " + tail).rstrip().endswith("<think>")
 
