@@ -5,19 +5,15 @@ import json
 import pytest
 
 from bezel.outside_changes.declared import Entry, declared_in
-from bezel.planner import make_plan
 from bezel.resource_cost.hardware import hardware_of
 from bezel.resource_cost.inputs import Inputs
-from bezel_stacks.dispatch import deploy
-from tests.stacks.test_every_stack import PROJECT, STACKS
-from tests.support.components.fake_engine import declare
+from tests.stacks.test_every_stack import STACKS, declare_as_written
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_health_check_knows_all_that_its_stack_declares(stack: str) -> None:
-    plan = make_plan(PROJECT.configuration(stack), project="acme-llm", stack=stack)
-    made = declare(lambda: deploy(plan), preview=True)
+    made, _ = declare_as_written(stack)
     (health,) = [one for one in made.all if one.type.endswith("smoke:HealthCheck")]
     resources = health.inputs["resources"]
     assert len(json.dumps(resources)) < 20_000
