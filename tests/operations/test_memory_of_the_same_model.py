@@ -84,6 +84,15 @@ def test_cache_of_another_type_is_not_judged(cloud: Deployed, folder: Path) -> N
     assert made.findings == ()
 
 
+def test_cache_of_a_window_is_not_judged_on_another_machine(cloud: Deployed, folder: Path) -> None:
+    config = LLAMA | {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": 256}
+    (folder / "config.json").write_bytes(as_json(config))
+    apply_add_model(cloud.context, plan_add_model(cloud.context, AddModelArguments(model=str(folder), replace=True)))
+    made = report(cloud, folder, tokens=CACHE_BYTES // TOKEN_BYTES * 2)
+    judged = {each.name for each in made.figures if each.is_plan_wrong is not None}
+    assert judged == {"weights"}
+
+
 def test_folder_of_another_model_is_not_judged(cloud: Deployed, folder: Path) -> None:
     (folder / "config.json").write_bytes(as_json(LLAMA | {"max_position_embeddings": 4096}))
     made = report(cloud, folder)

@@ -36,7 +36,7 @@ from bezel.operations.memory.reported import (
     reported_by_log,
     reported_by_metrics,
 )
-from bezel.operations.memory.served_files import served_weights
+from bezel.operations.memory.served_files import keeps_every_token, served_weights
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.redaction import clean_text
@@ -137,7 +137,7 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
             planned, weights = same
             reported = replace(reported, weights=reported.weights or weights)
             fit = {**fit, **_exact_weights(fit, planned)}
-            if reported.cache_dtype != _planned_cache_dtype(deployment):
+            if reported.cache_dtype != _planned_cache_dtype(deployment) or not keeps_every_token(planned):
                 not_judged |= {"kv_token"}
     if "unused_gib" in fit:
         notes.append("the model is an encoder: it keeps nothing of a sequence, and its server has no KV cache")

@@ -16,6 +16,7 @@ from bezel.operations.memory.reported import ReportedFigure
 from bezel_base.errors import UserError
 from bezel_catalog import Model
 from bezel_catalog.architectures import ConfigError
+from bezel_catalog.architectures.layers import FullLayers
 from bezel_catalog.architectures.weights import TensorError, weigh
 from bezel_catalog.quantities import GIB
 
@@ -42,6 +43,15 @@ def served_weights(context: Context, stack: str, folder: str) -> tuple[Model, Re
     except (UserError, ConfigError, TensorError):
         return None
     return model, ReportedFigure(size / GIB, f"the tensors in {folder} that vLLM loads")
+
+
+def keeps_every_token(model: Model) -> bool:
+    """Whether each layer with a KV cache keeps every token of a sequence.
+
+    What windows, chunks and states take for a token depends on the tokens that a step computes and on the size of a
+    block, which are those of the machine.
+    """
+    return all(isinstance(group, FullLayers) or not group.keeps_cache for group in model.architecture.cache)
 
 
 def _planned_model(context: Context, stack: str) -> Model | None:
