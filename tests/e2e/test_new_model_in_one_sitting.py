@@ -33,14 +33,14 @@ class Sitting:
     folder: Path
     variables: dict[str, str]
 
-    def type(self, *words: str, codes: tuple[int, ...] = (0,)) -> str:
-        """Run `bezel WORDS`, and return what it prints.
+    def type(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
+        """Run `bezel ARGUMENTS`, and return what it prints.
 
         Raises:
             AssertionError: It ended with another exit code.
         """
         ended = subprocess.run(
-            [str(BEZEL), *words],
+            [str(BEZEL), *arguments],
             cwd=self.folder,
             env=self.variables,
             stdin=subprocess.DEVNULL,

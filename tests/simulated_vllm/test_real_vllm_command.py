@@ -92,16 +92,16 @@ def test_adapters_are_those_of_the_small_model(mount, tmp_path):
     (bucket / "adapters" / "sql").mkdir(parents=True)
     (bucket / "adapters" / "sql" / "adapter_config.json").write_text("{}")
     put_repository(paths, "acme/law-lora", {"adapter_config.json": b"{}"})
-    words = ["sql=/mnt/models/adapters/sql", "law=acme/law-lora", "none=/mnt/models/adapters/none", "gone=acme/gone"]
+    named = ["sql=/mnt/models/adapters/sql", "law=acme/law-lora", "none=/mnt/models/adapters/none", "gone=acme/gone"]
     argv, notes, _ = command(
-        ["/mnt/models/m", "--enable-lora", "--lora-modules", *words, "--max-loras=2"],
+        ["/mnt/models/m", "--enable-lora", "--lora-modules", *named, "--max-loras=2"],
         model_dir=mount / "tiny",
         address="/s/1:8000",
         paths=paths,
         mounts={"/mnt/models": str(bucket)},
     )
     begin = argv.index("--lora-modules") + 1
-    modules = dict(word.split("=", 1) for word in argv[begin : begin + len(words)])
+    modules = dict(word.split("=", 1) for word in argv[begin : begin + len(named)])
     assert (modules["none"], modules["gone"]) == ("/mnt/models/adapters/none", "acme/gone")  # the server refuses them
     hidden = json.loads((mount / "tiny" / "config.json").read_text())["hidden_size"]
     for name in ("sql", "law"):

@@ -20,18 +20,18 @@ RANK = 1  # every limit of a server's ranks allows it
 
 
 def real_modules(
-    words: Sequence[str], model: Checkpoint, paths: Paths | None, mounts: Mapping[str, str], notes: list[str]
+    modules: Sequence[str], model: Checkpoint, paths: Paths | None, mounts: Mapping[str, str], notes: list[str]
 ) -> list[str]:
     """The words of `--lora-modules` for the small model; its adapters are written below localcloud's directory.
 
     Args:
-        words: Values of the option, each `NAME=PATH` or JSON.
+        modules: Values of the option, each `NAME=PATH` or JSON.
         model: The small model.
         paths: Layout of localcloud's directory; None writes nothing, for the notes alone.
         mounts: Mount path -> folder of this machine.
         notes: Gets a note for each adapter that is replaced.
     """
-    return [_module(word, model, paths, mounts, notes) for word in words]
+    return [_module(word, model, paths, mounts, notes) for word in modules]
 
 
 def _module(word: str, model: Checkpoint, paths: Paths | None, mounts: Mapping[str, str], notes: list[str]) -> str:
