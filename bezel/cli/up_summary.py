@@ -230,12 +230,12 @@ def _question(stack: str, pooled_at: object, folder: str) -> list[str]:
     """The commands that ask the server as an operator does, with its times; none where only a plugin asks it."""
     if pooled_at == "":
         return []
-    words = '"Who?" --document "We." --document "They."' if str(pooled_at).endswith("/rerank") else '"Say hello."'
+    arguments = '"Who?" --document "We." --document "They."' if str(pooled_at).endswith("/rerank") else '"Say hello."'
     option = f" --dir {shell_word(folder)}" if folder else ""
     return [
         "",
         f'  eval "$(.venv/bin/bezel local env{option})"',
-        f"  .venv/bin/bezel query {shell_word(stack)} {words} --stats",
+        f"  .venv/bin/bezel query {shell_word(stack)} {arguments} --stats",
     ]
 
 

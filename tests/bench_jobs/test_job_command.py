@@ -91,7 +91,7 @@ def test_a_worker_is_run_by_a_job_only(capsys, monkeypatch):
 
     monkeypatch.delenv("CLOUD_RUN_TASK_INDEX", raising=False)
     assert main(["bench", "worker", "gs://b/p"]) == 1
-    assert "use `bezel bench job`" in capsys.readouterr().err
+    assert "use `.venv/bin/bezel bench job`" in capsys.readouterr().err
 
 
 def test_a_place_is_an_address_in_a_bucket(monkeypatch, capsys):

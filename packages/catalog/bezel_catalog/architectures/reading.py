@@ -69,7 +69,7 @@ _READERS: dict[str, Reader] = {
     "cohere_asr": encoders.read_decoder_with_encoder,
     "nemotron_parse": encoders.read_decoder_with_encoder,
 }
-# Classes that are not told by the type in their files, by their first letters.
+# Classes whose type in their files does not determine them, by their first letters.
 _CLASS_READERS: dict[str, Reader] = {
     "BailingMoeV3": hybrids.read_bailing_v3,
     "IQuestLoopCoder": attention.read_loops,
