@@ -102,6 +102,18 @@ REFUSED = {
         "does not know this key",
         "num_speculative_tokens",
     ),
+    "gRPC in place of HTTP": (
+        {"vllm": {"grpc": True}},
+        "bezel:vllm.grpc",
+        "no request would get an answer",
+        "remove it",
+    ),
+    "an engine without a server": (
+        {"vllm": {"headless": True}},
+        "bezel:vllm.headless",
+        "no request would get an answer",
+        "remove it",
+    ),
     "ngram drafts scheduled asynchronously": (
         {
             "vllm": {

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bezel_catalog.architectures import read_architecture, weigh
+from bezel_catalog.architectures.reading import UNKNOWN_CACHES
+from bezel_catalog.architectures.registry import recorded_architectures
 from bezel_catalog.sizing.cache_layout import CacheSettings, lay_out
 
 RECORDED = Path(__file__).parents[3] / "packages" / "catalog" / "tests" / "architectures"
@@ -39,6 +41,27 @@ percent on a tiny model may vanish on a large one. Figures in bold are off by mo
 |---|---|---|---|---|---|
 """
 
+LATER = """
+The same models, and those that only this release has, laid out by a real vLLM {vllm}:
+
+| vLLM | layouts | planned within {tolerance:.0%} | laid out otherwise than by the first release |
+|---|---|---|---|
+| {first} | {first_count} | {first_close} | |
+| {vllm} | {count} | {close} | {changed} |
+
+{only} are of architectures that came with {vllm}. What the later release keeps otherwise stands on GPUs only, and is
+planned by its source: a state more for each sequence of a gated delta net where FlashInfer's kernel runs
+(`packages/catalog/bezel_catalog/sizing/state_checkpoints.py`).
+
+Of the {listed} architectures in the registry of {vllm} that are no drafts, {measured} were laid out. Layers whose
+cache no formula here describes are unknown, with the reason, and never taken for full attention:
+
+| model type | reason |
+|---|---|
+{unknown}
+Planned by their source alone, since no CPU build runs them: Kimi Linear and Kimi K3, Bailing V3, HY V4.
+"""
+
 REFUSALS = """
 What vLLM does not start, for a reason of the model:
 
@@ -52,7 +75,8 @@ their bytes for {equal} of them, those of layers for multi-token prediction coun
 kvfit weighs only what it finds on a hub.
 
 The configurations and vLLM's answers are in `packages/catalog/tests/architectures/layouts.json`, made by
-`tools/vllm/architectures/record.py`; the calculators' in `peers.json` beside it, made by `peers.py`.
+`tools/vllm/architectures/record.py`; what the later release answers otherwise in `layouts-0.33.0.json`, made by
+`later_release.py`; the calculators' in `peers.json` beside it, made by `peers.py`.
 
 """
 
@@ -62,11 +86,11 @@ def planned_tokens(row: dict[str, Any]) -> int | None:
     architecture = read_architecture(row["config"])
     if architecture.unknown:
         return None
-    latent = row.get("mla", any(group["spec"] == "MLAAttentionSpec" for group in row["groups"]))
+    latent = all(group["spec"] == "MLAAttentionSpec" for group in row["groups"])
     settings = CacheSettings(
         max_model_len=row["max_model_len"],
         in_flight=row["in_flight"],
-        block_tokens=_LATENT_BLOCK if latent else row["arguments"].get("block_size", _BLOCK),
+        block_tokens=row["block"] if latent else row["arguments"].get("block_size", _BLOCK),
         prefix_caching=row["prefix_caching"],
         encoder_tokens=row["encoder_tokens"],
         hybrid=not row["hybrid_off"],
@@ -109,11 +133,45 @@ def section() -> str:
         if not name.startswith(_DEFAULT):
             cells = " | ".join(_cell(estimate, real) for estimate in estimates)
             lines.append(f"| {name} | `{laid_out[name]['class']}` | {real:,} | {cells} |\n")
+    lines.append(_later(content))
     lines.append(REFUSALS)
     for name, row in rows.items():
         if "config" in row and _REFUSAL.search(row.get("error", "")):
             lines.append(_refusal_line(name, row, others[name]))
     return "".join([*lines, _weights(rows, others)])
+
+
+def _later(content: dict[str, Any]) -> str:
+    """The later release beside the first one."""
+    later = json.loads((RECORDED / "layouts-0.33.0.json").read_text(encoding="utf-8"))
+    first, changes = content["models"], later["models"]
+    rows = {name: {**first.get(name, {}), **change} for name, change in changes.items()}
+    rows = {name: row for name, row in rows.items() if row.get("groups")}
+    laid_out = {name: row for name, row in first.items() if row.get("groups")}
+    release = later["vllm"].partition("+")[0]
+    architectures = recorded_architectures(release)
+    listed = {name for name, kinds in architectures.items() if "draft" not in kinds}
+    classes = {row["config"]["architectures"][0] for row in (*rows.values(), *laid_out.values())}
+    moved = sum("tokens" in changes[name] for name in rows if name in laid_out)
+    return LATER.format(
+        vllm=release,
+        first=content["vllm"].partition("+")[0],
+        tolerance=TOLERANCE,
+        first_count=len(laid_out),
+        first_close=_count_close(laid_out),
+        count=len(rows),
+        close=_count_close(rows),
+        changed=moved or "none",
+        only=sum(name not in laid_out for name in rows),
+        listed=len(listed),
+        measured=len(listed & classes),
+        unknown="".join(f"| `{kind}` | {reason} |\n" for kind, reason in UNKNOWN_CACHES.items()),
+    )
+
+
+def _count_close(rows: dict[str, dict[str, Any]]) -> int:
+    planned = ((planned_tokens(row), row.get("tokens") or 0) for row in rows.values())
+    return sum(value is not None and _is_close(value, real) for value, real in planned)
 
 
 def _summary(figures: dict[str, tuple[int, int | None, int | None, int | None]]) -> str:

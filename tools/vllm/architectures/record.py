@@ -163,7 +163,6 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         "state_mode": config.cache_config.mamba_cache_mode,
         "hybrid_off": bool(config.scheduler_config.disable_hybrid_kv_cache_manager),
         "layout": config.cache_config.kv_cache_layout,
-        "mla": bool(config.model_config.use_mla),
         "task": config.model_config.runner_type,
         "groups": [describe(group) for group in cache.kv_cache_groups],
         "blocks": cache.num_blocks,

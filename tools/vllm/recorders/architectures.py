@@ -186,8 +186,12 @@ def main() -> None:
         "quantisations": quantisations(),
     }
     (folder / f"{release}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    read = {"transformers": transformers, "configurations": configurations()}
-    (folder / "configurations.json").write_text(json.dumps(read, indent=1) + "\n", encoding="utf-8")
+    # Types of configurations stay as the first release has them that is recorded.
+    file = folder / "configurations.json"
+    earlier = json.loads(file.read_text(encoding="utf-8"))["configurations"] if file.exists() else {}
+    rows = dict(sorted({**configurations(), **earlier}.items()))
+    read = {"transformers": transformers, "configurations": rows}
+    file.write_text(json.dumps(read, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from bezel_catalog.architectures.configuration import (
 )
 from bezel_catalog.architectures.context import read_context
 from bezel_catalog.architectures.experts import read_experts
-from bezel_catalog.architectures.families import attention, deepseek_v4, encoders, hybrids, latent, side_caches
+from bezel_catalog.architectures.families import attention, deepseek_v4, encoders, hybrids, latent, loops, side_caches
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
 from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
@@ -33,10 +33,13 @@ __all__ = ["ConfigError", "merge_layers", "read_architecture"]
 _MODALITIES = (("vision_config", "image"), ("audio_config", "audio"), ("encoder_config", "audio"))
 
 _READERS: dict[str, Reader] = {
+    "alice_ai": hybrids.read_alice,
     "bailing_hybrid": hybrids.read_bailing,
     "bailing_moe_linear": hybrids.read_bailing,
     "bailing_moe_v3": hybrids.read_bailing_v3,
     "deepseek_v4": deepseek_v4.read_deepseek_v4,
+    "domyn_edge": attention.read_listed_windows,
+    "dory": loops.read_dory,
     "falcon_h1": hybrids.read_falcon_h1,
     "falcon_mamba": hybrids.read_mamba,
     "granitemoehybrid": hybrids.read_granite_hybrid,
@@ -72,20 +75,23 @@ _READERS: dict[str, Reader] = {
 # Classes whose type in their files does not determine them, by their first letters.
 _CLASS_READERS: dict[str, Reader] = {
     "BailingMoeV3": hybrids.read_bailing_v3,
-    "IQuestLoopCoder": attention.read_loops,
+    "IQuestLoopCoder": loops.read_loops,
     "Pangu": latent.read_pangu,
     "Step3Text": attention.read_one_head,
     "Step3VL": attention.read_one_head,
 }
-# Models with a cache of their own kind, whose layout no formula here describes.
-_OWN_CACHE = {
-    "deepseek_v41": "compressed and sparse attention with caches of several densities",
-    "dots3_note": "a sparse index beside windows of compressed vectors",
-    "glm5_next": "a sparse index beside delta attention",
-    "glm5_next_text": "a sparse index beside delta attention",
-    "qwen4_exp": "a sparse index and states of several sizes",
-    "qwen4_exp_text": "a sparse index and states of several sizes",
+UNKNOWN_CACHES = {
+    "deepseek_v41": "windows that are replayed and rings of raw keys beside compressed vectors",
+    "dots3_note": "an index and vectors padded to those of its windows, packed by the GPU's kernels",
+    "glm5_next": "pooled keys of an index and a ring of raw ones beside delta attention, packed by the kernels",
+    "glm5_next_text": "pooled keys of an index and a ring of raw ones beside delta attention, packed by the kernels",
+    "muse_spark_text": "windows by a list of its own and draft layers of its own",
+    "musespark1x_text": "windows by a list of its own and draft layers of its own",
+    "qwen4_exp": "pooled keys, rings of raw ones and states of two sizes, packed by the GPU's kernels",
+    "qwen4_exp_text": "pooled keys, rings of raw ones and states of two sizes, packed by the GPU's kernels",
+    "step5": "summaries of blocks and rings of raw keys beside keys and values, packed by the GPU's kernels",
 }
+"""Model types with a cache of their own kind, whose layout no formula here describes, and what is in it."""
 
 
 def read_architecture(
@@ -132,8 +138,8 @@ def read_architecture(
 
 def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
     for model_type in (part.model_type, str(part.whole.get("model_type"))):
-        if model_type in _OWN_CACHE:
-            return [UnknownLayers(count=1, reason=f"{model_type} has {_OWN_CACHE[model_type]}")]
+        if model_type in UNKNOWN_CACHES:
+            return [UnknownLayers(count=1, reason=f"{model_type} has {UNKNOWN_CACHES[model_type]}")]
     if reason := _registry_refusal(part, class_name):
         return [UnknownLayers(count=1, reason=reason)]
     try:

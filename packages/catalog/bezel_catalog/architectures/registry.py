@@ -59,6 +59,15 @@ def recorded_releases() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
 
 
+def recorded_architectures(release: str) -> dict[str, tuple[str, ...]]:
+    """Architectures of a release with the tables of its registry that each stands in.
+
+    Raises:
+        NotInCatalogueError: the registry of the release is not recorded.
+    """
+    return {name: tuple(row["kinds"]) for name, row in _recording(release)["architectures"].items()}
+
+
 def known_architecture(name: str, release: str) -> KnownArchitecture | None:
     """The architecture of that name in a release of vLLM, None where the release serves none of this name.
 

@@ -1,6 +1,7 @@
 """Architectures as planned, beside what a real vLLM laid out for the same config.json.
 
-`layouts.json` is written by `PYTHON tools/vllm/architectures/record.py FILE` with the Python of a vLLM 0.32.0 for CPUs.
+`layouts.json` is written by `PYTHON tools/vllm/architectures/record.py FILE` with the Python of a vLLM 0.32.0 for CPUs,
+`layouts-0.33.0.json` by `later_release.py` of that folder: what 0.33.0 lays out otherwise.
 """
 
 import json
@@ -16,8 +17,14 @@ from bezel_catalog.sizing.cache_layout import CacheSettings, UnknownLayoutError,
 
 ROWS = json.loads(Path(__file__).with_name("layouts.json").read_text(encoding="utf-8"))["models"]
 LAID_OUT = {name: row for name, row in ROWS.items() if "groups" in row}
+DIFFERENCES = json.loads(Path(__file__).with_name("layouts-0.33.0.json").read_text(encoding="utf-8"))["models"]
+LATER = {
+    name: row
+    for name, change in DIFFERENCES.items()
+    if (row := {**ROWS.get(name, {}), **change}).get("groups") is not None
+}
 DEFAULT_LENGTH = sorted(name for name, row in LAID_OUT.items() if "max_model_len" not in row["arguments"])
-CPU_BLOCK, LATENT_BLOCK = 128, 16
+CPU_BLOCK = 128
 # Ends of a start that say something about the model, not about the machine or the packages on it.
 REFUSAL = re.compile(
     r"not supported for now|was supported in vLLM until|install the plugin|does not dispatch through|"
@@ -37,12 +44,12 @@ BYTES = {"BF16": 2, "F32": 4}
 
 
 def settings(row):
-    """The settings that the recorded engine had. Models of compressed vectors have blocks of their own on a CPU."""
-    latent = row.get("mla", any(group["spec"] == "MLAAttentionSpec" for group in row["groups"]))
+    """The settings that the recorded engine had. Compressed vectors alone have blocks of their own on a CPU."""
+    latent = all(group["spec"] == "MLAAttentionSpec" for group in row["groups"])
     return CacheSettings(
         max_model_len=row["max_model_len"],
         in_flight=row["in_flight"],
-        block_tokens=LATENT_BLOCK if latent else row["arguments"].get("block_size", CPU_BLOCK),
+        block_tokens=row["block"] if latent else row["arguments"].get("block_size", CPU_BLOCK),
         prefix_caching=row["prefix_caching"],
         encoder_tokens=row["encoder_tokens"],
         hybrid=not row["hybrid_off"],
@@ -60,6 +67,18 @@ def test_planned_tokens_are_those_of_a_real_vllm():
     planned = {name: layout.tokens(LAID_OUT[name]["memory"]) for name, layout in layouts.items() if layout}
     assert planned == {name: LAID_OUT[name].get("tokens", 0) for name in planned}
     assert len(planned) > 250
+
+
+def test_planned_tokens_are_those_of_the_later_release():
+    layouts = {name: planned_layout(row) for name, row in LATER.items()}
+    planned = {name: layout.tokens(LATER[name]["memory"]) for name, layout in layouts.items() if layout}
+    assert planned == {name: LATER[name].get("tokens") or 0 for name in planned}
+    assert len(planned) > 250
+
+
+def test_later_release_lays_out_what_the_first_does():
+    assert not [name for name in LAID_OUT if name in DIFFERENCES and name not in LATER]
+    assert len(DIFFERENCES) > 280
 
 
 def test_planned_concurrency_is_that_of_a_real_vllm():

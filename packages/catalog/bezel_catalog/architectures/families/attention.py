@@ -171,20 +171,26 @@ def read_chunked(config: Configuration) -> list[Layers]:
     ]
 
 
-def read_loops(config: Configuration) -> list[Layers]:
-    """IQuest's loop coder: each layer runs `loop_num` times and keeps all of its first run, a window of the others.
-
-    Source: vLLM 0.32.0 and 0.33.0, `vllm/model_executor/models/iquest_loopcoder.py` (LoopCoderAttention).
-    """
-    count, heads = layer_count(config), Heads(key_value_heads(config), head_dimension(config))
-    window = attention_layer(heads, config.number("loop_window_size", default=64))
-    again = config.number("loop_num", default=2) - 1
-    return [attention_layer(heads, sliding_window(config)) for _ in range(count)] + [window] * (count * again)
-
-
 def read_one_head(config: Configuration) -> list[Layers]:
     """Step 3: one key/value head in every layer, whatever the file says (step3_text.py, Step3TextAttention)."""
     return [FullLayers(count=layer_count(config), kv_heads=1, head_dim=head_dimension(config))]
+
+
+def read_listed_windows(config: Configuration) -> list[Layers]:
+    """Domyn Edge: a window for each layer in `window_sizes`, of one token more (vLLM 0.33.0, domyn_edge.py).
+
+    Raises:
+        MissingFieldError: the file lists no windows.
+    """
+    count = layer_count(config)
+    windows = config.get("window_sizes")
+    if not isinstance(windows, list) or len(windows) < count:
+        raise MissingFieldError("window_sizes")
+    heads = heads_by_layer(config, count)
+    return [
+        attention_layer(each, int(before) + 1 if before > 0 else None)
+        for each, (before, *_) in zip(heads, windows, strict=False)
+    ]
 
 
 def read_own_windows(config: Configuration) -> list[Layers]:

@@ -208,6 +208,13 @@ def read_bailing_v3(config: Configuration) -> list[Layers]:
     return [latent if (layer + 1) % size == 0 or layer >= grouped else state for layer in range(count)]
 
 
+def read_alice(config: Configuration) -> list[Layers]:
+    """Alice AI: delta attention beside full attention, by `layer_types` (vLLM 0.33.0, alice_ai.py)."""
+    heads, head_dim = config.number("linear_num_key_heads"), config.number("linear_key_head_dim")
+    state = delta_attention(heads, head_dim, config.number("linear_conv_kernel_dim"))
+    return _mix(config.texts("layer_types"), state, _attention(config))
+
+
 def read_kimi_linear(config: Configuration) -> list[Layers]:
     """Kimi Linear and Kimi K3: delta attention beside compressed vectors; layers count from one.
 

@@ -1,7 +1,7 @@
 """Kind of each layer where a file does not list them: what transformers' configuration classes fill in.
 
-Source: transformers 5.19.0, `__post_init__` of the classes named beside each rule, the version that vLLM 0.32.0 reads
-configurations with.
+Source: transformers 5.19.0, `__post_init__` of the classes named beside each rule, the version that vLLM 0.32.0 and
+0.33.0 read configurations with; beam: vLLM 0.33.0, `vllm/transformers_utils/configs/beam.py`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ _LINEAR: dict[str, tuple[int, tuple[str, ...]]] = dict.fromkeys(
 )
 _LAST_IS_FULL = ("diffusion_gemma_text", "embedding_gemma2_text", "gemma4", "gemma4_text", "gemma4_unified_text")
 _ALL_FULL = ("cohere_compass", "laguna", "mellum")
+_ALL_SLIDING = ("beam",)
+# Windows of classes whose defaults are not recorded.
+_WINDOWS = {"beam": 4096}
 
 
 def layer_types(config: Configuration, count: int) -> list[str]:
@@ -70,8 +73,8 @@ def layer_types(config: Configuration, count: int) -> list[str]:
             every = _number(config, *rules[kind])
             kinds = [other if every and (layer + 1) % every else FULL for layer in range(count)]
             return [*kinds[:-1], FULL] if kind in _LAST_IS_FULL and kinds else kinds
-    if kind in _ALL_FULL:
-        return [FULL] * count
+    if kind in _ALL_FULL or kind in _ALL_SLIDING:
+        return [FULL if kind in _ALL_FULL else SLIDING] * count
     if kind in _FROM_FIRST:
         every = _number(config, *_FROM_FIRST[kind])
         return [FULL if layer % max(every, 1) == 0 else SLIDING for layer in range(count)]
@@ -85,7 +88,7 @@ def sliding_window(config: Configuration) -> int | None:
     """Tokens of the window, None where there is none or where it is switched off."""
     if config.get("use_sliding_window") is False:
         return None
-    window = config.get("sliding_window", "window_size")
+    window = config.get("sliding_window", "window_size", default=_WINDOWS.get(config.model_type))
     return int(window) if isinstance(window, int | float) and window > 0 else None
 
 
