@@ -118,11 +118,13 @@ class ChatBody(_Sampling, _Messages):
     """POST /v1/chat/completions."""
 
     recorded = "chat"
+    _tool_constraint: dict[str, Any] | None = None
     max_completion_tokens: int | None = None
     logprobs: bool | None = False
     top_logprobs: int | None = 0
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = True
     include_reasoning: bool = True
     add_generation_prompt: bool = True
     continue_final_message: bool = False
@@ -131,6 +133,15 @@ class ChatBody(_Sampling, _Messages):
     chat_template_kwargs: dict[str, Any] | None = None
     mm_processor_kwargs: dict[str, Any] | None = None
     media_io_kwargs: dict[str, Any] | None = None
+
+    @property
+    def tool_constraint(self) -> dict[str, Any] | None:
+        """The structured outputs by which the server forces the answer's calls; None where it forces none."""
+        return self._tool_constraint
+
+    @tool_constraint.setter
+    def tool_constraint(self, outputs: dict[str, Any] | None) -> None:
+        self._tool_constraint = outputs
 
     @property
     def sample_logprobs(self) -> int | None:

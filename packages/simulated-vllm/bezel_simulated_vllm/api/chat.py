@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api import rendering, streams
-from bezel_simulated_vllm.api.errors import TEMPLATES, api_error, compact
+from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, compact
 from bezel_simulated_vllm.api.generation import Call, start_call, thinks
-from bezel_simulated_vllm.api.structured import required_tool, tool_call_id
+from bezel_simulated_vllm.api.structured import required_tool
+from bezel_simulated_vllm.api.tool_calls.constraints import force_calls
+from bezel_simulated_vllm.api.tool_calls.parsers import (
+    is_forced_by_schema,
+    new_id,
+    reads_json_pieces,
+    streams_nothing,
+)
 from bezel_simulated_vllm.scheduling.detokenize import chat_logprobs
 from bezel_simulated_vllm.scheduling.tokenizer import decode
 
@@ -57,6 +65,7 @@ def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) ->
         ApiError: the call is refused.
     """
     _check_tools(engine, body)
+    force_calls(body, engine.settings)
     rendering.check_template(body)
     limit = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
     name = limit_name or ("max_tokens" if body.max_completion_tokens is None else "max_completion_tokens")
@@ -105,7 +114,8 @@ def chat_choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
     message: dict[str, Any] = TEMPLATES["chat_message"] | {"role": role_of(body), "content": content}
     if tool:
         function = {"name": tool.get("name", ""), "arguments": piece.text}
-        message["tool_calls"] = [{"id": tool_call_id(), "type": "function", "function": function}]
+        call_id = new_id(call.engine.settings, body, function["name"])
+        message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
     message["reasoning"] = piece.thought or None if body.include_reasoning else None
     return {
         "index": piece.index,
@@ -149,6 +159,11 @@ def finish_reason(body: ChatBody, piece: Piece) -> str | None:
     return "tool_calls" if called else piece.finish
 
 
+def _streamed_finish(call: Call, body: ChatBody, piece: Piece) -> str | None:
+    """Return the finish reason in a stream, which knows of calls what it has sent."""
+    return piece.finish if streams_nothing(call.engine.settings, body) else finish_reason(body, piece)
+
+
 def _logprobs(call: Call, body: ChatBody, piece: Piece) -> dict[str, object] | None:
     if not body.logprobs or _hides(call, body):
         return None
@@ -174,6 +189,9 @@ class ChatStream(streams.OpenAiStream):
         self._parses = parses(call)
         self._tool = required_tool(body)
         self._named: set[int] = set()
+        scripted = call.choices[0].request.scripted if self._tool and call.choices else None
+        no_arguments = scripted is not None and decode(scripted) == "{}"
+        self._is_silent = no_arguments and reads_json_pieces(call.engine.settings.tool_parser)
         self._plain = not (body.logprobs or body.return_token_ids or self._tool)
 
     def first_events(self) -> str:
@@ -202,7 +220,7 @@ class ChatStream(streams.OpenAiStream):
             )
             return self.chunk(text, piece.produced, piece.index, self.chunk_ends)
         deltas = list(self._deltas(piece))
-        if not deltas and self._plain and piece.finish is None:
+        if not deltas and piece.finish is None and (self._plain or self._is_held()):
             return ""
         # Thoughts and text of one step are two events; tokens, probabilities and the end belong to the last.
         *first, last = deltas or [{}]
@@ -210,7 +228,7 @@ class ChatStream(streams.OpenAiStream):
         chunks = [self._event(piece, {"index": piece.index, "delta": delta, **bare}) for delta in first]
         choice: dict[str, Any] = {"index": piece.index, "delta": last}
         choice["logprobs"] = _logprobs(self.call, self._body, piece)
-        choice["finish_reason"] = finish_reason(self._body, piece)
+        choice["finish_reason"] = _streamed_finish(self.call, self._body, piece)
         if piece.finish:
             choice["stop_reason"] = piece.stop_reason
         shows_ids = self._body.return_token_ids and not _hides(self.call, self._body)
@@ -222,6 +240,10 @@ class ChatStream(streams.OpenAiStream):
     def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:
         return self.chunk(compact(choice), piece.produced, piece.index, (extra or {}) | self.chunk_ends)
 
+    def _is_held(self) -> bool:
+        """Whether nothing of the answer is sent before its end."""
+        return self._tool is not None and streams_nothing(self.call.engine.settings, self._body)
+
     def _deltas(self, piece: Piece) -> Iterator[dict[str, Any]]:
         if piece.thought and self._body.include_reasoning:
             yield {"reasoning": piece.thought}
@@ -229,12 +251,31 @@ class ChatStream(streams.OpenAiStream):
             if piece.text or not self._parses:
                 yield {"content": piece.text}
             return
+        if not self._is_held():
+            yield from self._call_deltas(piece, self._tool)
+
+    def _call_deltas(self, piece: Piece, tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The deltas of a call: its name by itself, or with the first arguments where the server reads JSON itself."""
+        settings = self.call.engine.settings
+        reads_json = is_forced_by_schema(settings.tool_parser)
         if piece.text and piece.index not in self._named:
             self._named.add(piece.index)
-            function = {"name": self._tool.get("name", "")}
-            yield {"tool_calls": [{"id": tool_call_id(), "type": "function", "index": 0, "function": function}]}
-        if piece.text:
+            name = str(tool.get("name", ""))
+            function = {"name": name} | ({"arguments": piece.text} if reads_json else {})
+            call_id = new_id(settings, self._body, name)
+            yield {"tool_calls": [{"id": call_id, "type": "function", "index": 0, "function": function}]}
+            if reads_json:
+                return
+        if reads_json and self._body.tool_choice == "required":
+            if piece.text:
+                yield {"tool_calls": [{"index": 0, "function": {"name": None, "arguments": piece.text}}]}
+        elif not self._is_silent and (piece.text or reads_json or reads_json_pieces(settings.tool_parser)):
             yield {"tool_calls": [{"index": 0, "function": {"arguments": piece.text}}]}
+
+    def refusal_event(self, error: ApiError) -> str | None:
+        """Return the refusal; that of a parser comes once the answer has begun."""
+        begun = self.first_events() if error.status == HTTPStatus.NOT_IMPLEMENTED else ""
+        return f"{begun}{super().refusal_event(error)}"
 
     def running_usage(self, produced: int, index: int) -> dict[str, object]:
         """Return the running usage, with the details that only chat has."""

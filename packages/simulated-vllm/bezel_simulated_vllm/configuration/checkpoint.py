@@ -23,6 +23,7 @@ from bezel_catalog.architectures.layers import (
     SlidingLayers,
 )
 from bezel_catalog.architectures.pooling import POOLING_MODULES
+from bezel_catalog.vllm.parser_families import parser_families
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +62,8 @@ class Checkpoint:
         has_label_tokens: whether its tokenizer has a token for each letter, each digit, "yes" and "no".
         is_causal: whether a token attends to earlier ones only; an encoder keeps no cache.
         has_pooling_module: whether modules.json of Sentence Transformers names a module that pools.
+        parser_tokens: of the tokens that parsers of calls and thoughts need, those that its tokenizer has; None where
+            the tokenizer is not known.
         config: content of config.json.
     """
 
@@ -93,6 +96,7 @@ class Checkpoint:
     has_label_tokens: bool
     is_causal: bool = True
     has_pooling_module: bool = False
+    parser_tokens: frozenset[str] | None = None
     config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -198,6 +202,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
         has_pooling_module=_has_pooling_module(directory),
         has_label_tokens=_has_label_tokens(directory),
+        parser_tokens=_parser_tokens(directory),
         config=config,
     )
 
@@ -247,6 +252,7 @@ def _read_other(config: dict[str, Any], directory: Path) -> Checkpoint:
         is_causal=not any(isinstance(group, EncoderLayers) for group in shape.cache),
         has_pooling_module=_has_pooling_module(directory),
         has_label_tokens=_has_label_tokens(directory),
+        parser_tokens=_parser_tokens(directory),
         config=config,
     )
 
@@ -294,6 +300,18 @@ def _has_label_tokens(directory: Path) -> bool:
     # That of a unigram model is rows of a piece and its score.
     pieces = set(vocabulary) if isinstance(vocabulary, dict) else {row[0] for row in vocabulary}
     return not pieces or pieces >= _LABELS
+
+
+def _parser_tokens(directory: Path) -> frozenset[str] | None:
+    """Return which tokens that some parser needs the tokenizer has; None without words."""
+    try:
+        content = json.loads((directory / "tokenizer.json").read_text(encoding="utf-8"))
+        vocabulary, added = content["model"]["vocab"], content.get("added_tokens") or ()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    pieces = set(vocabulary) if isinstance(vocabulary, dict) else {row[0] for row in vocabulary}
+    needed = {token for rows in parser_families().values() for row in rows for token in row.tokens}
+    return frozenset(needed & (pieces | {each["content"] for each in added})) if pieces else None
 
 
 def _image_tokens(vision: dict[str, Any]) -> int:

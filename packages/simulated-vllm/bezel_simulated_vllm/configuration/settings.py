@@ -168,7 +168,7 @@ def make_settings(
     check_adapters(options, environment, drafting, batched=batched, sequences=sequences)
     option_relations.check_engine(options, model, environment)
     check_processor(options, model, tpu=bool(chip.xla))
-    parsers.check_reasoning_config(options)
+    parsers.check_reasoning_config(options, model)
     parsers.check_tokenizer(options)
     check_longest_item(options, model, batched, tpu=bool(chip.xla))
     checks.check_load_format(options)
@@ -197,7 +197,7 @@ def make_settings(
         transfers.check_offloading_connector(options, memory.layout, environment)
         transfers.check_retention(options, memory.layout)
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
-    parsers.check_application(options)
+    parsers.check_application(options, model)
     return EngineSettings(
         model_path=options.model,
         served_names=tuple(options.served_model_name or [options.model]),

@@ -16,7 +16,7 @@ from bezel_base.loopback.listeners import free_port
 from bezel_base.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 NAME = "tiny"
@@ -40,7 +40,11 @@ MODEL = {
 
 @contextlib.contextmanager
 def simulated_vllm(
-    folder: Path, *arguments: str, serving_speed: float = 1.0, multimodal: bool = False
+    folder: Path,
+    *arguments: str,
+    serving_speed: float = 1.0,
+    multimodal: bool = False,
+    config: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
     """A server of the model `tiny`; its address once it is healthy.
 
@@ -49,11 +53,12 @@ def simulated_vllm(
         arguments: Of `vllm serve`, after the model.
         serving_speed: Divides the engine's step times.
         multimodal: Whether the model takes images and audio.
+        config: Of another model; a Gemma 4 by default.
     """
     model = folder / NAME
     model.mkdir(parents=True, exist_ok=True)
     parts = {"vision_config": {"model_type": "gemma4_vision"}, "audio_config": {"model_type": "gemma4_audio"}}
-    (model / "config.json").write_text(json.dumps(MODEL | (parts if multimodal else {})))
+    (model / "config.json").write_text(json.dumps(config or MODEL | (parts if multimodal else {})))
     (model / "model.safetensors").write_bytes(b"\0" * 400_000)
     port = free_port()
     environment = os.environ | {

@@ -169,7 +169,9 @@ def check_experts(start: int, length: int) -> None:
 
 
 def constraint(body: Any) -> dict[str, Any] | None:
-    """Return the constraint of a call's answer as structured outputs, whichever field has it."""
+    """Return the constraint of a call's answer as structured outputs, whichever field has it; that of calls first."""
+    if forced := getattr(body, "tool_constraint", None):
+        return dict(forced)
     form, outputs = body.response_format or {}, body.structured_outputs
     kind = form.get("type", "text")
     if kind == "text":

@@ -1,4 +1,4 @@
-"""Reasoning parsers, tool parsers and tokenizer modes, as the server constructs them with the tokenizer of Gemma 4.
+"""Reasoning parsers, tool parsers and tokenizer modes, as the server constructs them with the model's tokenizer.
 
 Source: vllm 0.32.0, config/reasoning.py, parser/parser_manager.py and tokenizers/registry.py; the parsers' own errors
 are those that its classes raised (catalogue, vllm/parsers.toml).
@@ -9,27 +9,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel_catalog import vllm_options
-from bezel_catalog.vllm.parsers import parser_verdicts
+from bezel_catalog.vllm.parser_families import parser_families
+from bezel_catalog.vllm.parsers import ParserVerdict, parser_verdicts
 from bezel_simulated_vllm.configuration.failures import StartError, refusal
 
 if TYPE_CHECKING:
     import argparse
 
+    from bezel_simulated_vllm.configuration.checkpoint import Checkpoint
+
 _TOKENIZERS = ("deepseek_v32", "deepseek_v4", "deepseek_v41", "hf", "kimi_k3")
 _FAILING = ("cohere", "inkling", "kimi_audio", "mistral")
 
 
-def check_reasoning_config(options: argparse.Namespace) -> None:
+def check_reasoning_config(options: argparse.Namespace, model: Checkpoint) -> None:
     """Check the parser that the engine's configuration constructs to find the marks of a thought.
 
     Raises:
         StartError: its class refuses the tokenizer.
     """
     name = options.reasoning_parser or _key(options.reasoning_config)
-    verdicts, parsers = parser_verdicts().reasoning, _reasoning_parsers(options)
+    parsers = _reasoning_parsers(options)
     if name and name not in parsers and not options.reasoning_parser_plugin:
         raise refusal("reasoning-parser", name=name, known=", ".join(parsers))
-    verdict = verdicts.get(name or "")
+    verdict = _verdict("reasoning", name, model)
     if verdict is None or verdict.stage != "config" or options.tokenizer or name == "hf":
         return
     if verdict.exception == "ValueError":  # pydantic's validator catches this kind
@@ -61,7 +64,7 @@ def check_tokenizer(options: argparse.Namespace) -> None:
         raise refusal("tokenizer-mode", mode=mode)
 
 
-def check_application(options: argparse.Namespace) -> None:
+def check_application(options: argparse.Namespace, model: Checkpoint) -> None:
     """Check what the API process constructs when the engine runs: both parsers together.
 
     Raises:
@@ -81,12 +84,23 @@ def check_application(options: argparse.Namespace) -> None:
             raise StartError(verdict.exception, verdict.error, "application")
     if options.tokenizer:
         return
-    for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(tool or "")):
+    for verdict in (_verdict("reasoning", reasoning, model), _verdict("tool", tool, model)):
         if verdict is None or not verdict.error:
             continue
         flags = [f"--tool-call-parser {tool}"] if tool else []
         flags += [f"--reasoning-parser {reasoning}"] if reasoning else []
         raise refusal("parser-tokens", flags=" and ".join(flags), model=options.model, reason=verdict.error)
+
+
+def _verdict(kind: str, name: str | None, model: Checkpoint) -> ParserVerdict | None:
+    """The recorded verdict on a parser; of another family than Gemma 4, where the tokenizer lacks what it needs."""
+    verdict: ParserVerdict | None = getattr(parser_verdicts(), kind).get(name or "")
+    if verdict is None or not verdict.error or model.model_type.startswith("gemma4"):
+        return verdict
+    needed = next((row.tokens for row in parser_families()[kind] if name in row.names), ())
+    if model.parser_tokens is None or not needed or model.parser_tokens.issuperset(needed):
+        return None
+    return verdict
 
 
 def _reasoning_parsers(options: argparse.Namespace) -> tuple[str, ...]:
