@@ -97,6 +97,6 @@ def test_model_that_pools_is_checked_by_its_own_endpoint(rehearsal: Rehearsal, t
     deployed = rehearsal.local("up", "ours", "--", *BOTH_PACKS)
     assert deployed.code == 0, deployed.text
     assert "conditions, drift, health, models, plan, pooling, refusal: all passed" in deployed.text
-    assert "requests/s" in deployed.text
+    assert "requests/s" in deployed.text or "busy machine" in deployed.text
     gone = rehearsal.local("down", "ours")
     assert gone.code == 0, gone.text

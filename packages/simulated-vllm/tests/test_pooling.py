@@ -1,16 +1,25 @@
 """Servers of models that pool, beside what a real vLLM for CPUs answered for tiny models of the same configurations.
 
 `fixtures/pooling/0.32.0.json` has each call with its status and, of an answer, the form: names of keys, types,
-lengths of lists.
+lengths of lists. `requests-*.json.gz` has whole requests of each release (`tools/vllm/releases/pooled.py`).
 """
 
 import base64
+import http.client
 import json
 import struct
 from pathlib import Path
 
 import pytest
 
+from bezel_catalog.vllm.servers import recorded_servers
+from bezel_simulated_vllm.api.routes.pooling_numbers import octets_of, packed_bits
+from simulated_vllm_support import pooled_requests
+from simulated_vllm_support.client_requests import answer_shape
+from simulated_vllm_support.process import simulated_vllm
+from simulated_vllm_support.shapes import alike
+
+ARGUMENTS = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--max-model-len=512")
 FIXTURE = Path(__file__).with_name("fixtures") / "pooling" / "0.32.0.json"
 MODELS = json.loads(FIXTURE.read_text(encoding="utf-8"))["models"]
 # The recorded models have no template for messages; the simulated server's always have one.
@@ -104,6 +113,61 @@ def is_same_error(answer, recorded):
         each["error"]["message"].split("Supported tasks")[0].split(" Valid aliases")[0] for each in (answer, recorded)
     ]
     return texts[0] == texts[1] and answer["error"]["code"] == recorded["error"]["code"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", recorded_servers())
+def test_whole_requests_are_answered_as_by_the_real_server(release, tmp_path):
+    wrong = []
+    for name, files, calls in pooled_requests.read(release):
+        with simulated_vllm(tmp_path / name, *ARGUMENTS, f"--release={release}", files=files) as url:
+            for request, real in calls:
+                answer = answer_shape(*ask(url, request))
+                if not alike(real, answer):
+                    wrong.append((name, request, real, answer))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("release", recorded_servers())
+def test_whole_requests_are_of_every_endpoint(release):
+    rows = pooled_requests.read(release)
+    paths = {request.path for _, _, calls in rows for request, shape in calls if shape[1] == 200}
+    assert paths >= {"/v1/embeddings", "/pooling", "/classify", "/score", "/rerank", "/v1/rerank", "/v2/rerank"}
+    assert {400, 404, 405} <= {shape[1] for _, _, calls in rows for _, shape in calls}
+    assert sum(len(calls) for _, _, calls in rows) >= 200
+
+
+def ask(url, request):
+    """Status, type of the content, and body of an answer."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection.request(request.method, request.path, request.content or None, dict(request.headers))
+    response = connection.getresponse()
+    answer = response.status, response.headers.get("content-type", ""), response.read().decode(errors="replace")
+    connection.close()
+    return answer
+
+
+def test_bits_of_a_vector_are_packed_highest_first():
+    vector = [0.5, -0.5, 0.5, 0.5, -0.5, -0.5, -0.5, -0.5]
+    assert packed_bits(vector, signed=False) == [0b10110000]
+    assert packed_bits(vector, signed=True) == [0b10110000 - 128]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("float32", "0000003f000080be"),
+        ("float16", "003800b4"),
+        ("bfloat16", "003f80be"),
+        ("fp8_e4m3", "30a8"),
+        ("fp8_e5m2", "38b4"),
+    ],
+)
+def test_numbers_have_the_type_that_the_request_asks_for(kind, expected):
+    assert octets_of([0.5, -0.25], kind, "little").hex() == expected
+    swapped = octets_of([[0.5], [-0.25]], kind, "big")
+    width = len(swapped) // 2
+    assert (swapped[:width][::-1] + swapped[width:][::-1]).hex() == expected
 
 
 def test_encoder_keeps_no_cache(model_path, settings):

@@ -104,8 +104,10 @@ def _work(evidence: Evidence) -> Work | str:
     """Return the work done, with the upper bounds of sequences in a step and tokens of each."""
     values = {name: evidence.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
     output, prompt = values["output_tokens_per_second"], values["prompt_tokens_mean"]
-    if output is None or prompt is None:
+    if prompt is None:
         return "no request succeeded"
+    if output is None:
+        return "no output tokens were counted"
     instances = evidence.manifest.platform.instances or 1
     limits = [
         limit * instances for limit in (evidence.manifest.platform.concurrency, evidence.served.max_num_seqs) if limit

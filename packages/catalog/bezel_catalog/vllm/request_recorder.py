@@ -11,6 +11,7 @@ model that the release does not have is left out. The architectures are those of
 
 from __future__ import annotations
 
+import functools
 import gzip
 import importlib
 import json
@@ -35,6 +36,13 @@ MODELS = {
     "chat_batch": ("vllm.entrypoints.openai.chat_completion.protocol", "BatchChatCompletionRequest"),
     "system_one": ("vllm.entrypoints.generate.structured_decisions.protocol", "StructuredDecisionRequest"),
     "decisions": ("vllm.entrypoints.openai.decisions.protocol", "DecisionRequest"),
+    "embedding": ("vllm.entrypoints.pooling.embed.protocol", "EmbeddingRequest"),
+    "token_embedding": ("vllm.entrypoints.pooling.token_embed.protocol", "TokenEmbeddingRequest"),
+    "cohere_embedding": ("vllm.entrypoints.pooling.embed.protocol", "CohereEmbedRequest"),
+    "classification": ("vllm.entrypoints.pooling.classify.protocol", "ClassificationRequest"),
+    "pooling": ("vllm.entrypoints.pooling.pooling.protocol", "PoolingRequest"),
+    "score": ("vllm.entrypoints.pooling.scoring.protocol", "ScoreRequest"),
+    "rerank": ("vllm.entrypoints.pooling.scoring.protocol", "RerankRequest"),
     "image_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartImageParam"),
     "audio_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartAudioParam"),
     "video_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartVideoParam"),
@@ -73,6 +81,9 @@ def record_schema(core: Any, references: dict[str, str]) -> Any:
 
 
 def _name(function: Any) -> str:
+    if isinstance(function, functools.partial):  # its own text has an address
+        values = ", ".join(f"{name}={value!r}" for name, value in function.keywords.items())
+        return f"{_name(function.func)}({values})"
     return str(getattr(function, "__qualname__", function))
 
 

@@ -235,14 +235,36 @@ def check(recorded: str, content: object) -> Any:
         raise shape_error([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
 
 
-def content_of(content_type: str, raw: bytes) -> object:
-    """Return the JSON of a body.
+def has_shape(recorded: str, content: object) -> bool:
+    """Whether a body has the shape of a recorded model.
+
+    Raises:
+        ApiError: a rule refuses it, whatever its shape is.
+    """
+    try:
+        validator(recorded, answering_release.get()).validate_python(content)
+    except ValidationError:
+        return False
+    return True
+
+
+def check_json(content_type: str) -> None:
+    """Check the type of a body.
 
     Raises:
         ApiError: it is not JSON.
     """
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise api_error("media-type")
+
+
+def content_of(content_type: str, raw: bytes) -> object:
+    """Return the JSON of a body.
+
+    Raises:
+        ApiError: it is not JSON.
+    """
+    check_json(content_type)
     missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
     if not raw:
         raise shape_error([missing])

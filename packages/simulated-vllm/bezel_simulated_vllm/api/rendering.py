@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bezel_simulated_vllm.api.bodies import ChatBody, CompletionBody, TokenizeBody
+    from bezel_simulated_vllm.api.routes.pooling_bodies import InputBody
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 # Prompt tokens of one image and of one short piece of audio.
@@ -32,7 +33,7 @@ _OPTIONAL_TEXTS = {"text", "refusal"}
 _SKIPPED = object()
 
 
-def check_template(body: ChatBody | TokenizeBody) -> None:
+def check_template(body: ChatBody | TokenizeBody | InputBody) -> None:
     """Refuse a template or options of the media's preprocessing that a request brings along.
 
     Raises:
@@ -69,13 +70,15 @@ def messages_text(
     """Return the messages in the form of the chat template; images and audio become their placeholder tokens.
 
     Raises:
-        ApiError: there are no messages, or a message has a part that the model cannot read.
+        ApiError: there are no messages, a message has a part that the model cannot read, or there is no template.
     """
     for message in messages:
         if not isinstance(message, dict):  # a message of another library's form, which a body may have
             raise api_error("python", text="'Message' object is not subscriptable")
     contents = [_content(message.get("content"), settings) for message in messages]
     _check_calls(messages)
+    if not settings.has_template:
+        raise api_error("no-template")
     if not messages:
         raise api_error("no-messages")
     text = "<bos>"

@@ -25,6 +25,7 @@ from bezel_simulated_vllm.api.bodies import (
     CompletionBody,
     DetokenizeBody,
     TokenizeBody,
+    check_json,
     read,
 )
 from bezel_simulated_vllm.api.chat import answer_chat
@@ -42,7 +43,7 @@ from bezel_simulated_vllm.api.routes.decisions import (
     answer_system_one,
 )
 from bezel_simulated_vllm.api.routes.documents import page_routes
-from bezel_simulated_vllm.api.routes.pooling import KEPT, described_paths, invoked_path, pooling_routes
+from bezel_simulated_vllm.api.routes.pooling import KEPT, described_paths, path_of_invocation, pooling_routes
 from bezel_simulated_vllm.configuration.logs import log
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 from bezel_simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
@@ -248,7 +249,8 @@ class Server:
         return json_response({**document, "paths": {**document["paths"], **added}})
 
     async def _invocations(self, request: Request) -> Response:
-        """Dispatch to chat or completions by the body."""
+        """Dispatch to chat, completions or the endpoints of a model that pools by the body."""
+        check_json(request.headers.get("content-type", ""))
         try:
             content = json.loads(await request.body())
         except json.JSONDecodeError as error:
@@ -259,7 +261,7 @@ class Server:
             raise api_error("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
         if self._settings.pooling is not None:
             pooled = pooling_routes(self._settings.pooling)
-            return await self._generating(*pooled[invoked_path(self._settings.pooling, content)])(request)
+            return await self._generating(*pooled[path_of_invocation(self._settings.pooling, content)])(request)
         # A body that fits neither is refused as a completion, which the real server tries first.
         completion = "prompt" in content or "messages" not in content
         generating = (CompletionBody, answer_completion) if completion else (ChatBody, answer_chat)
@@ -304,7 +306,8 @@ class Server:
 
     def _check_model(self, name: str | None) -> None:
         if name and name not in self._settings.callable_names:
-            error = api_error("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
+            kind = "unknown-model" if self._settings.pooling is None else "unknown-pooled-model"
+            error = api_error(kind, name=name, aliases=", ".join(self._settings.served_names))
             log("model-refused", message=str(error))
             raise error
 

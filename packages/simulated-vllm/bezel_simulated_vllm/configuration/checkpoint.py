@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
 
 # Answers to questions that are read as one token, of /v1/systemone and /v1/decisions.
+_FEWEST_TOKENS = 16  # of a vocabulary; one that is seeded has less
 _LABELS = frozenset({*string.ascii_uppercase, *string.digits, "yes", "no"})
 
 # Defaults of transformers' configuration and processor of Gemma 4.
@@ -61,6 +62,8 @@ class Checkpoint:
         mlp_sizes: inner sizes of the MLPs of one layer: the dense one, then each expert.
         has_label_tokens: whether its tokenizer has a token for each letter, each digit, "yes" and "no".
         is_causal: whether a token attends to earlier ones only; an encoder keeps no cache.
+        has_template: whether its files have a template for messages; one without a real tokenizer stands for that of
+            the published model.
         has_pooling_module: whether modules.json of Sentence Transformers names a module that pools.
         parser_tokens: of the tokens that parsers of calls and thoughts need, those that its tokenizer has; None where
             the tokenizer is not known.
@@ -96,6 +99,7 @@ class Checkpoint:
     has_label_tokens: bool
     is_causal: bool = True
     has_pooling_module: bool = False
+    has_template: bool = True
     parser_tokens: frozenset[str] | None = None
     config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -201,6 +205,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         bidirectional_images=_bidirectional_images(config, text),
         mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
         has_pooling_module=_has_pooling_module(directory),
+        has_template=_has_template(directory),
         has_label_tokens=_has_label_tokens(directory),
         parser_tokens=_parser_tokens(directory),
         config=config,
@@ -251,6 +256,7 @@ def _read_other(config: dict[str, Any], directory: Path) -> Checkpoint:
         mlp_sizes=(shape.intermediate_size, *[shape.expert_intermediate_size] * shape.experts),
         is_causal=not any(isinstance(group, EncoderLayers) for group in shape.cache),
         has_pooling_module=_has_pooling_module(directory),
+        has_template=_has_template(directory),
         has_label_tokens=_has_label_tokens(directory),
         parser_tokens=_parser_tokens(directory),
         config=config,
@@ -285,6 +291,16 @@ def _has_pooling_module(directory: Path) -> bool:
     except (OSError, ValueError):
         return False
     return any(isinstance(module, dict) and module.get("type") in POOLING_MODULES for module in modules)
+
+
+def _has_template(directory: Path) -> bool:
+    try:
+        vocabulary = json.loads((directory / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, LookupError, TypeError):
+        return True
+    is_seeded = len(vocabulary) < _FEWEST_TOKENS
+    return is_seeded or "chat_template" in settings or any(directory.glob("chat_template.*"))
 
 
 def _has_label_tokens(directory: Path) -> bool:

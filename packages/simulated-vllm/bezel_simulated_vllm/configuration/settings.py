@@ -79,6 +79,7 @@ class EngineSettings:
     auto_tools: bool
     reasoning_parser: str | None
     template_defaults: Mapping[str, Any]
+    has_template: bool
     track_load: bool
     prompt_tokens_details: bool
     per_request_metrics: bool
@@ -220,6 +221,7 @@ def make_settings(
         auto_tools=options.enable_auto_tool_choice,
         reasoning_parser=options.reasoning_parser or None,
         template_defaults=options.default_chat_template_kwargs or {},
+        has_template=model.has_template or bool(options.chat_template),
         track_load=options.enable_server_load_tracking,
         prompt_tokens_details=options.enable_prompt_tokens_details,
         per_request_metrics=options.enable_per_request_metrics,

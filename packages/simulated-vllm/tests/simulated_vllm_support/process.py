@@ -44,7 +44,7 @@ def simulated_vllm(
     *arguments: str,
     serving_speed: float = 1.0,
     multimodal: bool = False,
-    config: Mapping[str, object] | None = None,
+    files: Mapping[str, bytes] | None = None,
 ) -> Iterator[str]:
     """A server of the model `tiny`; its address once it is healthy.
 
@@ -53,13 +53,14 @@ def simulated_vllm(
         arguments: Of `vllm serve`, after the model.
         serving_speed: Divides the engine's step times.
         multimodal: Whether the model takes images and audio.
-        config: Of another model; a Gemma 4 by default.
+        files: Files of another model by name, in place of those of a tiny Gemma 4.
     """
     model = folder / NAME
     model.mkdir(parents=True, exist_ok=True)
     parts = {"vision_config": {"model_type": "gemma4_vision"}, "audio_config": {"model_type": "gemma4_audio"}}
-    (model / "config.json").write_text(json.dumps(config or MODEL | (parts if multimodal else {})))
-    (model / "model.safetensors").write_bytes(b"\0" * 400_000)
+    config = json.dumps(MODEL | (parts if multimodal else {})).encode()
+    for name, content in (files or {"config.json": config, "model.safetensors": b"\0" * 400_000}).items():
+        (model / name).write_bytes(content)
     port = free_port()
     environment = os.environ | {
         "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import secrets
-import struct
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +18,26 @@ from starlette.responses import Response
 from bezel_catalog.architectures.pooling import CLASSIFY, EMBEDDINGS, POOLING
 from bezel_simulated_vllm.api import rendering, streams
 from bezel_simulated_vllm.api.bodies import CompletionBody
-from bezel_simulated_vllm.api.errors import ApiError, invalid
+from bezel_simulated_vllm.api.errors import ApiError, api_error, invalid
 from bezel_simulated_vllm.api.generation import Call, start_call
 from bezel_simulated_vllm.api.routes.pooling_bodies import (
+    ClassificationBody,
     EmbedBody,
     EmbeddingBody,
     InputBody,
+    PairBody,
     PooledBody,
     PoolingBody,
     RerankBody,
     ScoreBody,
-    check_form,
+    TokenEmbeddingBody,
+)
+from bezel_simulated_vllm.api.routes.pooling_invocations import invoked_path
+from bezel_simulated_vllm.api.routes.pooling_numbers import (
+    class_probabilities,
+    octets_of,
+    packed_bits,
+    unit_vector,
 )
 from bezel_simulated_vllm.scheduling.fake_text import chance, key_of
 
@@ -64,8 +71,8 @@ def pooling_routes(pooling: Pooling) -> dict[str, tuple[type[Body], Answer]]:
     """Return the bodies and the answers of a model's endpoints by path."""
     routes: dict[str, tuple[type[Body], Answer]] = {
         POOLING: (PoolingBody, _pool),
-        EMBEDDINGS: (EmbeddingBody, _embed),
-        CLASSIFY: (InputBody, _classify),
+        EMBEDDINGS: (TokenEmbeddingBody if pooling.task == "token_embed" else EmbeddingBody, _embed),
+        CLASSIFY: (ClassificationBody, _classify),
         "/v2/embed": (EmbedBody, _embed_texts),
         **dict.fromkeys(("/score", "/v1/score"), (ScoreBody, _score)),
         **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), (RerankBody, _rerank)),
@@ -79,27 +86,22 @@ def described_paths(pooling: Pooling) -> dict[str, object]:
     return {path: {"post": {"responses": {"200": answer}}} for path in pooling.endpoints}
 
 
-def invoked_path(pooling: Pooling, content: dict[str, Any]) -> str:
+def path_of_invocation(pooling: Pooling, content: object) -> str:
     """Return the endpoint that /invocations takes for a body.
 
     Raises:
         ApiError: no endpoint of the model has such bodies.
     """
-    fitting: list[str] = [
-        *(path for path in (EMBEDDINGS, CLASSIFY) if {"input", "messages"} & content.keys()),
-        *(("/rerank",) if {"query", "documents"} <= content.keys() else ()),
-        *(("/score",) if {"text_1", "queries", "data_1"} & content.keys() else ()),
-        *((POOLING,) if {"input", "messages", "data"} & content.keys() else ()),
-    ]
-    path: str | None = next((path for path in fitting if path in pooling.endpoints), None)
-    if path is None:
-        raise ApiError("Cannot find suitable handler for request.")
-    return path
+    bodies = {path: body for path, (body, _) in pooling_routes(pooling).items()}
+    if pooling.task == "token_embed":
+        bodies.pop(EMBEDDINGS, None)  # vLLM tries it for vectors of whole prompts only
+    return invoked_path(bodies, content)
 
 
 async def _pool(engine: Engine, body: PoolingBody, receive: Receive) -> Response:
-    check_form(body)
     pooling = _pooling(engine)
+    if body.is_for_plugin:
+        raise invalid(_NO_PLUGIN, "task")
     if body.dimensions is not None:
         raise invalid("dimensions is currently not supported", "dimensions")
     task = body.task or pooling.task
@@ -115,27 +117,20 @@ async def _pool(engine: Engine, body: PoolingBody, receive: Receive) -> Response
     return await _vectors(call, body, receive, "pooling", "data")
 
 
-async def _embed(engine: Engine, body: EmbeddingBody, receive: Receive) -> Response:
-    check_form(body)
-    if body.dimensions is not None:
-        name = engine.settings.served_names[0]
-        raise ApiError(
-            f"Model '{name}' does not support Matryoshka embeddings; dimensions must be unset "
-            f"(received dimensions={body.dimensions})."
-        )
+async def _embed(engine: Engine, body: InputBody, receive: Receive) -> Response:
+    _check_width(engine, body.dimensions)
     call = _start(engine, body, _prompts(engine, body))
     return await _vectors(call, body, receive, "embedding", "embedding", "embd")
 
 
-async def _classify(engine: Engine, body: InputBody, receive: Receive) -> Response:
-    check_form(body)
+async def _classify(engine: Engine, body: ClassificationBody, receive: Receive) -> Response:
     call = _start(engine, body, _prompts(engine, body))
     names = engine.settings.model.config.get("id2label") or {}
 
     def answer(_: object) -> dict[str, object]:
         rows = []
         for index, choice in enumerate(call.choices):
-            probabilities = _classes(choice.request.key, _pooling(engine).labels)
+            probabilities = class_probabilities(choice.request.key, _pooling(engine).labels)
             best = probabilities.index(max(probabilities))
             label = names.get(str(best), f"LABEL_{best}")
             count = len(probabilities)
@@ -150,29 +145,52 @@ async def _embed_texts(engine: Engine, body: EmbedBody, receive: Receive) -> Res
         raise ApiError(
             f"Unsupported input_type '{body.input_type}'. This model does not define any input_type task instructions."
         )
-    call = _start(engine, body, _prompts(engine, InputBody(input=body.texts)))
+    _check_width(engine, body.output_dimension)
+    call = _start(engine, body, _cohere_prompts(engine, body))
+    if body.truncate == "NONE" and body.max_tokens is not None:
+        for choice in call.choices:
+            if len(choice.request.prompt) > body.max_tokens:
+                raise api_error("cohere-length", tokens=len(choice.request.prompt), limit=body.max_tokens)
 
     def answer(_: object) -> dict[str, object]:
-        vectors = [_vector(choice.request.key, engine.settings.model.hidden_size) for choice in call.choices]
+        vectors = [unit_vector(choice.request.key, engine.settings.model.hidden_size) for choice in call.choices]
         forms: dict[str, object] = {
             "float": vectors,
-            "base64": [base64.b64encode(_octets_of(vector)).decode() for vector in vectors],
+            "binary": [packed_bits(vector, signed=True) for vector in vectors],
+            "ubinary": [packed_bits(vector, signed=False) for vector in vectors],
+            "base64": [base64.b64encode(octets_of(vector, order="little")).decode() for vector in vectors],
         }
+        wanted = body.embedding_types or ("float",)
         return {
             "id": f"embd-{secrets.token_hex(8)}",
-            "embeddings": {name: forms[name] for name in body.embedding_types or ("float",)},
-            "texts": body.texts,
+            "embeddings": {name: forms[name] for name in forms if name in wanted},
+            **({} if body.texts is None else {"texts": body.texts}),
             "meta": {
                 "api_version": {"version": "2"},
-                "billed_units": {"input_tokens": call.prompt_tokens, "image_tokens": None},
+                "billed_units": {"input_tokens": call.prompt_tokens, "image_tokens": 0},
             },
+            "response_type": "embeddings_by_type",
         }
 
     return await streams.respond(call, receive, None, answer)
 
 
+def _cohere_prompts(engine: Engine, body: EmbedBody) -> list[Sequence[int]]:
+    """Return the prompts of a body in Cohere's form: texts, or conversations of one message each."""
+    cut = PooledBody(model=body.model)
+    if body.truncate != "NONE":
+        cut.truncate_prompt_tokens = -1 if body.max_tokens is None else body.max_tokens
+        cut.truncation_side = "left" if body.truncate == "START" else None
+    if body.texts is not None:
+        return [_tokens(engine, cut, text) for text in body.texts]
+    images = [{"content": [{"type": "image_url", "image_url": {"url": url}}]} for url in body.images or ()]
+    conversations = [[{"role": "user", "content": each["content"]}] for each in body.inputs or images]
+    return [
+        _tokens(engine, cut, rendering.messages_text(each, engine.settings, generate=False)) for each in conversations
+    ]
+
+
 async def _score(engine: Engine, body: ScoreBody, receive: Receive) -> Response:
-    check_form(body)
     call, scores = _score_pairs(engine, body, body.pair())
 
     def answer(_: object) -> dict[str, object]:
@@ -183,8 +201,6 @@ async def _score(engine: Engine, body: ScoreBody, receive: Receive) -> Response:
 
 
 async def _rerank(engine: Engine, body: RerankBody, receive: Receive) -> Response:
-    if body.top_n < 0:
-        raise invalid("top_n must be at least 0", "top_n")
     documents = body.pair()[1]
     call, scores = _score_pairs(engine, body, body.pair())
 
@@ -207,7 +223,7 @@ def _document(document: str | dict[str, Any]) -> dict[str, object]:
 
 
 def _score_pairs(
-    engine: Engine, body: PooledBody, pair: tuple[Sequence[str | dict[str, Any]], Sequence[str | dict[str, Any]]]
+    engine: Engine, body: PairBody, pair: tuple[Sequence[str | dict[str, Any]], Sequence[str | dict[str, Any]]]
 ) -> tuple[Call, list[float]]:
     """Start a call for pairs of texts: a cross-encoder reads each pair, the others read each text once.
 
@@ -221,19 +237,13 @@ def _score_pairs(
         )
     if len(first) not in (1, len(second)):
         raise ApiError("Input lengths must be either 1:1, 1:N or N:N")
-    texts = [[_tokens(engine, body, _text(each)) for each in side] for side in (first, second)]
+    if any(isinstance(each, dict) for each in (*first, *second)):
+        raise api_error("no-media-of-class", architecture=engine.settings.model.architecture)
+    texts = [[_tokens(engine, body, str(each)) for each in side] for side in (first, second)]
     left = texts[0] * len(second) if len(first) == 1 else texts[0]
     pairs = [[*a, *b] for a, b in zip(left, texts[1], strict=True)]
     prompts = pairs if _pooling(engine).task == "classify" else [*texts[0], *texts[1]]
     return _start(engine, body, prompts), [chance(key_of(tokens, 0, 0), 0) for tokens in pairs]
-
-
-def _text(part: str | dict[str, Any]) -> str:
-    if isinstance(part, str):
-        return part
-    content = part.get("content")
-    pieces = content if isinstance(content, list) else []
-    return " ".join(str(piece.get("text", "")) for piece in pieces if isinstance(piece, dict))
 
 
 def _pooling(engine: Engine) -> Pooling:
@@ -249,9 +259,10 @@ def _prompts(engine: Engine, body: InputBody) -> list[Sequence[int]]:
     Raises:
         ApiError: there are none, one is empty or too long.
     """
-    if body.messages is not None:
-        text = rendering.messages_text(body.messages, engine.settings, generate=False)
-        return [_tokens(engine, body, text)]
+    if not body.has_prompts:
+        rendering.check_template(body)
+        texts = [rendering.messages_text(each, engine.settings, generate=False) for each in body.conversations or [[]]]
+        return [_tokens(engine, body, text) for text in texts]
     prompts = body.input
     if isinstance(prompts, str):
         return [_tokens(engine, body, prompts)]
@@ -263,9 +274,24 @@ def _prompts(engine: Engine, body: InputBody) -> list[Sequence[int]]:
     return [_tokens(engine, body, prompt) for prompt in prompts if not isinstance(prompt, int)]
 
 
+def _check_width(engine: Engine, dimensions: int | None) -> None:
+    """Refuse vectors of another length.
+
+    Raises:
+        ApiError: the model has no such vectors.
+    """
+    if dimensions is not None:
+        raise api_error("no-matryoshka", name=engine.settings.served_names[0], value=dimensions)
+
+
 def _tokens(engine: Engine, body: PooledBody, prompt: str | Sequence[int]) -> Sequence[int]:
     if not prompt:
-        raise ApiError("The decoder prompt cannot be empty")
+        raise api_error("no-tokens")
+    unknown_ids = (
+        [] if isinstance(prompt, str) else [each for each in prompt if each >= engine.settings.model.vocabulary]
+    )
+    if unknown_ids:
+        raise api_error("unknown-token", token=max(unknown_ids))
     longest = engine.settings.max_model_len
     if body.truncate_prompt_tokens is not None and body.truncate_prompt_tokens > longest:
         raise ApiError(
@@ -305,27 +331,33 @@ async def _vectors(
 
     def answer(_: object) -> dict[str, object]:
         coded = body.encoding_format == "base64"
-        shown = [base64.b64encode(_octets_of(each)).decode() if coded else each for each in data()]
+        shown = [base64.b64encode(_octets_of(body, each)).decode() if coded else each for each in data()]
         rows = [{"index": index, "object": kind, field: each} for index, each in enumerate(shown)]
         return _list_of(call, prefix, rows)
 
     if not body.encoding_format.startswith("bytes"):
         return await streams.respond(call, receive, None, answer)
     done = await streams.respond(call, receive, None, lambda _: None)
-    return done if not done.body else _octets(call, data(), prefix, is_plain=body.encoding_format == "bytes_only")
+    return done if not done.body else _octets(call, body, data(), prefix)
 
 
-def _octets(call: Call, data: list[list[Any]], prefix: str, *, is_plain: bool) -> Response:
+def _octets_of(body: InputBody, numbers: list[Any]) -> bytes:
+    return octets_of(numbers, body.embed_dtype, body.endianness)
+
+
+def _octets(call: Call, body: InputBody, data: list[list[Any]], prefix: str) -> Response:
     """Return all numbers in one body, and their places in a header."""
-    parts = [_octets_of(each) for each in data]
+    parts = [_octets_of(body, each) for each in data]
     items, begin = [], 0
     for index, (part, each) in enumerate(zip(parts, data, strict=True)):
         shape = [len(each), len(each[0])] if isinstance(each[0], list) else [len(each)]
         place = {"start": begin, "end": begin + len(part), "shape": shape}
-        items.append({"index": index, "embed_dtype": "float32", "endianness": "native", **place})
+        items.append({"index": index, "embed_dtype": body.embed_dtype, "endianness": body.endianness, **place})
         begin += len(part)
     head = {"id": f"{prefix}-{secrets.token_hex(8)}", "created": int(time.time()), "model": call.model, "data": items}
-    headers = None if is_plain else {"metadata": json.dumps({**head, "usage": _usage(call)})}
+    headers = (
+        None if body.encoding_format == "bytes_only" else {"metadata": json.dumps({**head, "usage": _usage(call)})}
+    )
     return Response(b"".join(parts), 200, headers, media_type="application/octet-stream")
 
 
@@ -334,29 +366,9 @@ def _pooler_output(engine: Engine, key: int, tokens: int) -> list[Any]:
     pooling, width = _pooling(engine), engine.settings.model.hidden_size
     match pooling.task:
         case "classify":
-            return _classes(key, pooling.labels)
+            return class_probabilities(key, pooling.labels)
         case "token_classify":
-            return [_classes(key + index, pooling.labels) for index in range(tokens)]
+            return [class_probabilities(key + index, pooling.labels) for index in range(tokens)]
         case "token_embed":
-            return [_vector(key + index, width) for index in range(tokens)]
-    return _vector(key, width)
-
-
-def _vector(key: int, width: int) -> list[float]:
-    """Return a vector of length 1."""
-    numbers = [chance(key, index) - 0.5 for index in range(width)]
-    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
-    return [number / length for number in numbers]
-
-
-def _classes(key: int, labels: int) -> list[float]:
-    """Return the probabilities of the classes; of a single one its own, by a sigmoid."""
-    if labels == 1:
-        return [chance(key, 0)]
-    weights = [math.exp(2 * chance(key, index)) for index in range(labels)]
-    return [weight / sum(weights) for weight in weights]
-
-
-def _octets_of(numbers: list[Any]) -> bytes:
-    flat = [number for row in numbers for number in row] if numbers and isinstance(numbers[0], list) else numbers
-    return struct.pack(f"={len(flat)}f", *flat)
+            return [unit_vector(key + index, width) for index in range(tokens)]
+    return unit_vector(key, width)

@@ -1,7 +1,7 @@
-"""Request bodies of the endpoints of a model that pools, as far as they are read here.
+"""Request bodies of the endpoints of a model that pools: the fields that are read here.
 
-Source: vLLM 0.32.0, `vllm/entrypoints/pooling/*/protocol.py`. Their models are not recorded: a missing field is refused
-as vLLM does, a field of another type once, where vLLM repeats it for each form that the body may have.
+A body is validated by the recorded model of the release first (`validation`), so that a field here has the form that is
+written here, and an error is the release's own.
 """
 
 from __future__ import annotations
@@ -11,88 +11,128 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict
 
 from bezel_simulated_vllm.api.bodies import Body
-from bezel_simulated_vllm.api.errors import shape_error
+from bezel_simulated_vllm.api.validation.pooling import is_conversation
 
-Forms = tuple[tuple[str, ...], ...]
-Tokens = list[int]
 Text = str | dict[str, Any]
+_PAIRS = (("queries", "documents"), ("queries", "items"), ("data_1", "data_2"), ("text_1", "text_2"))
+"""Names of both sides of a score, in vLLM's order."""
 
 
 class PooledBody(Body):
-    """Fields of every such body.
+    """Fields of every such body."""
 
-    Attributes:
-        forms: the fields that each form of the body needs, in vLLM's order; a body of none of them is refused.
-    """
-
-    forms: ClassVar[Forms] = ()
     model_config = ConfigDict(extra="allow", from_attributes=True, strict=False)
     model: str | None = None
     truncate_prompt_tokens: int | None = None
     truncation_side: Literal["left", "right"] | None = None
-    use_activation: bool | None = None
+    padding: str | None = None
 
 
 class InputBody(PooledBody):
-    """POST /classify: prompts, or the messages of one."""
+    """Prompts, or messages; `input` may hold messages too, where /v1/embeddings gets it."""
 
-    forms: ClassVar[Forms] = (("input",), ("messages",))
-    input: Tokens | list[Tokens] | str | list[str] | None = None
-    messages: list[dict[str, Any]] | None = None
-    encoding_format: Literal["float", "base64", "bytes", "bytes_only"] = "float"
-    dimensions: int | None = None
-    task: Literal["embed", "classify", "token_embed", "token_classify", "plugin", "embed&token_classify"] | None = None
+    input: Any = None
+    messages: Any = None
+    # Those below are fields of some of the recorded models only, and of any type where they are not.
+    encoding_format: Any = "float"
+    embed_dtype: Any = "float32"
+    endianness: Any = "native"
+    dimensions: Any = None
+    task: Any = None
+    chat_template: Any = None
+    chat_template_kwargs: Any = None
+    mm_processor_kwargs: Any = None
+    media_io_kwargs: Any = None
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether the body has texts or tokens, and no conversation, which vLLM reads where both are there."""
+        if is_conversation(self.messages):
+            return False
+        rows = self.input if isinstance(self.input, list) else [self.input]
+        return all(isinstance(row, str | int) or _is_tokens(row) for row in rows)
+
+    @property
+    def conversations(self) -> list[list[dict[str, Any]]]:
+        """The conversations of the body; none where it has prompts."""
+        value = self.input if self.messages is None else self.messages
+        if is_conversation(value):
+            return [value]
+        return [each for each in value if is_conversation(each)] if isinstance(value, list) else []
 
 
 class EmbeddingBody(InputBody):
     """POST /v1/embeddings."""
 
-    forms: ClassVar[Forms] = (("input",), ("messages",), ("messages",), ("messages", "input"), ("messages", "input"))
+    recorded = "embedding"
+
+
+class TokenEmbeddingBody(InputBody):
+    """POST /v1/embeddings of a model with a vector for each token."""
+
+    recorded = "token_embedding"
+    late_chunking_params: dict[str, Any] | None = None
+
+
+class ClassificationBody(InputBody):
+    """POST /classify."""
+
+    recorded = "classification"
 
 
 class PoolingBody(InputBody):
-    """POST /pooling."""
+    """POST /pooling: with `data`, what a plugin takes."""
 
-    forms: ClassVar[Forms] = (("input",), ("messages",), ("data",))
+    recorded = "pooling"
+    data: Any = None
+
+    @property
+    def is_for_plugin(self) -> bool:
+        """Whether the body is one that a plugin takes."""
+        return "data" in self.model_fields_set and not {"input", "messages"} & self.model_fields_set
 
 
 class EmbedBody(PooledBody):
     """POST /v2/embed, in Cohere's form."""
 
-    texts: list[str]
+    recorded = "cohere_embedding"
+    texts: list[str] | None = None
+    images: list[str] | None = None
+    inputs: list[dict[str, Any]] | None = None
     input_type: str | None = None
-    embedding_types: list[Literal["float", "base64"]] | None = None
+    embedding_types: list[str] | None = None
+    output_dimension: int | None = None
+    truncate: Literal["NONE", "START", "END"] = "END"
+    max_tokens: int | None = None
 
 
-class ScoreBody(PooledBody):
-    """POST /score: two texts or lists of them, by any of vLLM's pairs of names."""
+class PairBody(PooledBody):
+    """Fields of scores and ranks."""
 
-    forms: ClassVar[Forms] = (
-        ("queries", "documents"),
-        ("queries", "items"),
-        ("data_1", "data_2"),
-        ("text_1", "text_2"),
-    )
-    text_1: Text | list[Text] | None = None
-    text_2: Text | list[Text] | None = None
-    queries: Text | list[Text] | None = None
-    documents: Text | list[Text] | None = None
-    items: Text | list[Text] | None = None
-    data_1: Text | list[Text] | None = None
-    data_2: Text | list[Text] | None = None
+    max_tokens_per_query: int = 0
+    max_tokens_per_doc: int = 0
 
     def pair(self) -> tuple[list[Text], list[Text]]:
         """Return both sides as lists."""
-        for left, right in self.forms:
-            first, second = getattr(self, left), getattr(self, right)
-            if first is not None and second is not None:
-                return _list(first), _list(second)
-        return [], []
+        raise NotImplementedError
 
 
-class RerankBody(PooledBody):
+class ScoreBody(PairBody):
+    """POST /score: two texts or lists of them, by any of vLLM's pairs of names."""
+
+    recorded: ClassVar[str] = "score"
+
+    def pair(self) -> tuple[list[Text], list[Text]]:
+        """Return both sides as lists."""
+        values = self.model_extra or {}
+        left, right = next(pair for pair in _PAIRS if set(pair) <= values.keys())
+        return _list(values[left]), _list(values[right])
+
+
+class RerankBody(PairBody):
     """POST /rerank."""
 
+    recorded: ClassVar[str] = "rerank"
     query: Text
     documents: Text | list[Text]
     top_n: int = 0
@@ -102,20 +142,9 @@ class RerankBody(PooledBody):
         return [self.query], _list(self.documents)
 
 
-def check_form(body: PooledBody) -> None:
-    """Refuse a body that has none of its forms.
-
-    Raises:
-        ApiError: it names the missing fields of each form.
-    """
-    names = body.model_fields_set
-    missing = [field for form in body.forms for field in form if field not in names]
-    if body.forms and all(set(form) - names for form in body.forms):
-        content = dict.fromkeys(names)
-        raise shape_error([
-            {"type": "missing", "loc": ("body", field), "msg": "Field required", "input": content} for field in missing
-        ])  # fmt: skip
+def _is_tokens(row: Any) -> bool:
+    return isinstance(row, list) and all(isinstance(token, int) for token in row)
 
 
-def _list(value: Text | list[Text]) -> list[Text]:
+def _list(value: Any) -> list[Text]:
     return value if isinstance(value, list) else [value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.api.validation import chat, completion, decisions, messages, responses, shared
+from bezel_simulated_vllm.api.validation import chat, completion, decisions, messages, pooling, responses, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +55,16 @@ RULES: dict[str, Callable[..., Any]] = {
     "ResponsesRequest.validate_prompt": responses.prompt,
     "ResponsesRequest._normalize_prompt_cache_retention": responses.cache_retention,
     "_default_input_image_details": responses.image_details,
+    "reject_removed_pooling_parameters": pooling.removed_parameters,
+    "TokenEmbeddingRequest.check_removed_parameters": pooling.removed_parameters,
+    "PoolingBasicRequestMixin.check_cache_salt_support": shared.cache_salt,
+    "ChatRequestOptionsMixin.check_generation_prompt": shared.generation_prompt,
+    "EmbeddingChatInputRequest.normalize_input_messages": pooling.conversation,
+    "EmbeddingBatchChatInputRequest.normalize_input_messages": pooling.conversations,
+    "ScoringRequestMixin._merge_instruction_into_kwargs": shared.same,
+    "CohereEmbedContent.validate_content_payload": pooling.cohere_part,
+    "CohereEmbedRequest.validate_input_fields": pooling.cohere_inputs,
+    "min_length_validator(min_length=1)": pooling.at_least_one,
     "AnthropicContentBlock.validate_tool_change": messages.block,
     "AnthropicCountTokensRequest.validate_model": messages.model,
     "AnthropicCountTokensRequest.validate_system": messages.no_tool_changes,
