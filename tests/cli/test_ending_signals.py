@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -68,10 +69,12 @@ def silent() -> Iterator[Silent]:
     served.close()
 
 
+# One handler answers both signals for all commands, so each command gets one of them.
 @pytest.mark.wide_except("deploy-15", "bench run-2")
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "number"), list(zip(COMMANDS, itertools.cycle([signal.SIGINT, signal.SIGTERM]), strict=False))
+)
 def test_the_exit_code_of_an_ended_command_names_the_signal(
     silent: Silent, tmp_path: Path, name: str, number: signal.Signals
 ) -> None:
