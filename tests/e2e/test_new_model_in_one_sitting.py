@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.model_sources.tiny import LLAMA, as_json, llama, llama_tensors, safetensors
+from tests.support.model_sources.tiny import LLAMA, as_json, llama, llama_tensors, random_safetensors
 from tests.support.real_vllm import TIMEOUT
 
 pytestmark = [pytest.mark.wide, pytest.mark.timeout(2 * TIMEOUT)]
@@ -69,13 +69,13 @@ def sitting(tmp_path: Path) -> Sitting:
 
 
 def write_model(folder: Path, tokenizer: Path | None) -> None:
-    """Write a model of zeros; with a tokenizer whose vocabulary it has."""
+    """Write a model; with a tokenizer it has its vocabulary, random weights, and heads that vLLM on a CPU takes."""
     files = llama()
     if tokenizer is not None:
         files |= {name: (tokenizer / name).read_bytes() for name in TOKENIZER if (tokenizer / name).is_file()}
         text = json.loads((tokenizer / "config.json").read_text())
-        config = LLAMA | {"vocab_size": text.get("text_config", text)["vocab_size"], "eos_token_id": 1}
-        files |= {"config.json": as_json(config), "model.safetensors": safetensors(llama_tensors(config))}
+        config = LLAMA | {"vocab_size": text.get("text_config", text)["vocab_size"], "eos_token_id": 1, "head_dim": 32}
+        files |= {"config.json": as_json(config), "model.safetensors": random_safetensors(llama_tensors(config))}
         files["generation_config.json"] = as_json({"eos_token_id": 1})
     folder.mkdir()
     for name, content in files.items():

@@ -31,10 +31,12 @@ time.sleep(600)
 
 
 def timeout_of(text: str) -> float:
-    """The least that the timeout of all tests of a module is, in seconds; 0 where it has none of its own."""
+    """The timeout of all tests of a module, in seconds; 0 where it has none of its own."""
     marks = re.search(r"^pytestmark = (.*)$", text, re.MULTILINE)
-    match = re.search(r"mark\.timeout\((?:\d \* )?(\d+|TIMEOUT)\)", marks[1]) if marks else None
-    return float(TIMEOUT if match[1] == "TIMEOUT" else match[1]) if match else 0.0
+    match = re.search(r"mark\.timeout\((?:(\d+) \* )?(\d+|TIMEOUT)\)", marks[1]) if marks else None
+    if match is None:
+        return 0.0
+    return float(match[1] or 1) * float(TIMEOUT if match[2] == "TIMEOUT" else match[2])
 
 
 @pytest.mark.parametrize("path", ASKING, ids=lambda path: path.stem)
@@ -46,7 +48,7 @@ def test_timeout_of_a_module_is_read() -> None:
     assert len(ASKING) == 5
     assert timeout_of("pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]\n") == 500
     assert timeout_of("pytestmark = [pytest.mark.timeout(TIMEOUT)]\n") == TIMEOUT
-    assert timeout_of("pytestmark = [pytest.mark.timeout(2 * TIMEOUT)]\n") == TIMEOUT
+    assert timeout_of("pytestmark = [pytest.mark.timeout(2 * TIMEOUT)]\n") == 2 * TIMEOUT
     assert timeout_of("pytestmark = pytest.mark.slow\n\n@pytest.mark.timeout(900)\ndef test(): ...\n") == 0
 
 

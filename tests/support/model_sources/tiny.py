@@ -1,5 +1,6 @@
 """Files of tiny models of several families, as a hub has them: configurations, headers and weights of zeros."""
 
+import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -65,6 +66,21 @@ def safetensors(tensors: Tensors) -> bytes:
         rows[name] = {"dtype": dtype, "shape": [*shape], "data_offsets": [at, end]}
         at = end
     return with_header(rows, bytes(at))
+
+
+def random_safetensors(tensors: Tensors) -> bytes:
+    """The same with small numbers in bfloat16 that look random, and norms of ones: what an untrained model has."""
+    rows, data = {}, bytearray()
+    for name, (dtype, shape) in tensors.items():
+        count = _bytes(dtype, shape) // 2
+        part = bytearray(b"\x80\x3f" * count)
+        if not name.endswith("norm.weight"):
+            digits = hashlib.shake_256(name.encode()).digest(2 * count)
+            part[0::2] = digits[:count]
+            part[1::2] = bytes(byte & 0x80 | 0x3C for byte in digits[count:])  # from 0.008 to 0.03
+        rows[name] = {"dtype": dtype, "shape": [*shape], "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    return with_header(rows, bytes(data))
 
 
 def with_header(rows: Mapping[str, object], data: bytes) -> bytes:
