@@ -30,10 +30,10 @@ _BYTES = {"BF16": 2, "F32": 4}
 HEAD = """## Any architecture
 
 Models made with transformers' own configuration classes, laid out by a real vLLM {vllm} on a CPU: 64 MiB of cache,
-blocks of {block} tokens ({latent} for compressed vectors), its own defaults for the rest. Two public calculators were
-called as libraries on the same `config.json`: kvfit {kvfit} and hf-mem {hf_mem}; their tokens are the memory divided by
-their bytes of a sequence of full length. They know no blocks, groups or steps in flight, so a difference of a few
-percent on a tiny model may vanish on a large one. Figures in bold are off by more than {tolerance:.0%}.
+blocks of {block} tokens ({latent} for most compressed vectors), its own defaults for the rest. Two public calculators
+were called as libraries on the same `config.json`: kvfit {kvfit} and hf-mem {hf_mem}; their tokens are the memory
+divided by their bytes of a sequence of full length. They know no blocks, groups or steps in flight, so a difference of
+a few percent on a tiny model may vanish on a large one. Figures in bold are off by more than {tolerance:.0%}.
 
 {summary}
 
@@ -49,9 +49,11 @@ The same models, and those that only this release has, laid out by a real vLLM {
 | {first} | {first_count} | {first_close} | |
 | {vllm} | {count} | {close} | {changed} |
 
-{only} are of architectures that came with {vllm}. What the later release keeps otherwise stands on GPUs only, and is
-planned by its source: a state more for each sequence of a gated delta net where FlashInfer's kernel runs
-(`packages/catalog/bezel_catalog/sizing/state_checkpoints.py`).
+{only} are models that {first} does not know, or not in that form. Of those laid out otherwise, two are classes with
+compressed vectors to which {first} gives longer blocks on a CPU, and one is a Step 3.5 whose windows have key/value
+heads of their own (`attention_other_setting`): {vllm} takes the model's, and a plan reserves those of {first}, which
+are more. On GPUs alone, and planned by its source, {vllm} keeps a state more for each sequence of a gated delta net
+where FlashInfer's kernel runs (`packages/catalog/bezel_catalog/sizing/state_checkpoints.py`).
 
 Of the {listed} architectures in the registry of {vllm} that are no drafts, {measured} were laid out. Layers whose
 cache no formula here describes are unknown, with the reason, and never taken for full attention:
@@ -146,8 +148,8 @@ def _later(content: dict[str, Any]) -> str:
     later = json.loads((RECORDED / "layouts-0.33.0.json").read_text(encoding="utf-8"))
     first, changes = content["models"], later["models"]
     rows = {name: {**first.get(name, {}), **change} for name, change in changes.items()}
-    rows = {name: row for name, row in rows.items() if row.get("groups")}
-    laid_out = {name: row for name, row in first.items() if row.get("groups")}
+    rows = {name: row for name, row in rows.items() if row.get("groups") is not None}
+    laid_out = {name: row for name, row in first.items() if "groups" in row}
     release = later["vllm"].partition("+")[0]
     architectures = recorded_architectures(release)
     listed = {name for name, kinds in architectures.items() if "draft" not in kinds}

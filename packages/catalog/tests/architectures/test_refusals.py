@@ -71,7 +71,9 @@ def test_release_without_a_recording_is_refused_by_name():
         ({"architectures": ["NobodyForCausalLM"]}, "not in the registry"),
         ({"architectures": []}, "names no architecture"),
         ({"num_hidden_layers": None, "model_type": "nobody"}, "gives no num_hidden_layers"),
-        ({"model_type": "deepseek_v4"}, "caches of several densities"),
+        ({"model_type": "deepseek_v41"}, "rings of raw keys beside compressed vectors"),
+        ({"model_type": "deepseek_v4", "compress_ratios": [0, 128, 128, 0]}, "only beside an index"),
+        ({"model_type": "minimax_m3"}, "gives no sparse_attention_config"),
         ({"layer_types": ["full_attention", "spiral_attention"] * 2}, "layers of kind 'spiral_attention'"),
         (
             {"model_type": "bart", "architectures": ["BartForCausalLM"], "is_encoder_decoder": True},

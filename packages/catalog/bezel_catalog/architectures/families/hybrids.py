@@ -189,7 +189,8 @@ def read_short_convolution(config: Configuration) -> list[Layers]:
 def read_bailing(config: Configuration) -> list[Layers]:
     """Bailing's linear models: one layer with keys and values in each group (bailing_moe_linear.py)."""
     size, count = config.number("layer_group_size", default=1), layer_count(config)
-    state = linear_attention(attention_heads(config), head_dimension(config))
+    heads = attention_heads(config)
+    state = linear_attention(heads, config.number("head_dim", default=config.number("hidden_size") // max(heads, 1)))
     attention = latent_layer(config) if is_latent(config) else _attention(config)
     return [state if size > 0 and (layer + 1) % size else attention for layer in range(count)]
 
@@ -202,7 +203,8 @@ def read_bailing_v3(config: Configuration) -> list[Layers]:
     """
     size, count = config.number("layer_group_size"), layer_count(config)
     grouped = count // size * size
-    state = delta_attention(attention_heads(config), head_dimension(config), config.number("short_conv_kernel_size"))
+    head_dim = config.number("head_dim")  # of the states; that of compressed vectors is another
+    state = delta_attention(attention_heads(config), head_dim, config.number("short_conv_kernel_size"))
     width = config.number("kv_lora_rank", default=512) + config.number("qk_rope_head_dim", default=64)
     latent = LatentLayers(count=1, width=width)
     return [latent if (layer + 1) % size == 0 or layer >= grouped else state for layer in range(count)]
