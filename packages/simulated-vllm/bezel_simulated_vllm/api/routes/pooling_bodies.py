@@ -21,7 +21,7 @@ _PAIRS = (("queries", "documents"), ("queries", "items"), ("data_1", "data_2"), 
 class PooledBody(Body):
     """Fields of every such body."""
 
-    model_config = ConfigDict(extra="allow", from_attributes=True, strict=False)
+    model_config = ConfigDict(extra="allow", from_attributes=True, strict=False, defer_build=True)
     model: str | None = None
     truncate_prompt_tokens: int | None = None
     truncation_side: Literal["left", "right"] | None = None

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
     from bezel_simulated_vllm.configuration.kv_layout import KvLayout
 
-_LIMITS = pydantic.create_model("ModelConfig", limit_mm_per_prompt=(dict[str, int | dict[str, int]], ...))
-_STRICT = pydantic.ConfigDict(extra="forbid")
+# Built where an option asks for them: few starts have limits of media.
+_LATE = pydantic.ConfigDict(defer_build=True)
+_STRICT = pydantic.ConfigDict(extra="forbid", defer_build=True)
+_LIMITS = pydantic.create_model(
+    "ModelConfig", __config__=_LATE, limit_mm_per_prompt=(dict[str, int | dict[str, int]], ...)
+)
 
 
-@pydantic.dataclasses.dataclass
+@pydantic.dataclasses.dataclass(config=_LATE)
 class _Options:
     count: int = pydantic.Field(999, ge=0)
 
