@@ -11,6 +11,7 @@ from tests.support.rest.fake_google import Answer
 pytestmark = pytest.mark.slow  # many whole runs
 
 
+@pytest.mark.wide_cases("*-1")  # three faults begin with one
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize(
     "fault",
