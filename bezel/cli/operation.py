@@ -31,7 +31,12 @@ def run(project: "Project", options: argparse.Namespace) -> int:
 
             return run_change(context, called, arguments, options)
         result = called.load()(context, arguments)
-    say((result.model_dump_json(indent=2) if options.json else result.text()).rstrip("\n"))
+    if options.json:
+        say(result.model_dump_json(indent=2))
+    else:
+        from bezel.cli.local.typed_commands import as_typed
+
+        say(as_typed(result.text()).rstrip("\n"))
     return result.exit_code
 
 

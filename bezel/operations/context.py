@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from bezel.leases.clock import PlatformClock, clock_of
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import shell_word
+from bezel_base.text.shell import shell_word, shell_word_for_make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,7 +105,7 @@ class Context:
         named = stack_project or cloud_project_of(self.environ)
         if named is None:
             consequence = "no Google Cloud project is named."
-            repair = "set GOOGLE_CLOUD_PROJECT, or name a stack whose file has gcp:project: --stack NAME."
+            repair = "set GOOGLE_CLOUD_PROJECT, or `gcp:project` in the file of the stack that is named."
             raise ProjectError(Problem("GOOGLE_CLOUD_PROJECT", NOT_SET, consequence, repair))
         return named
 
@@ -142,11 +142,11 @@ class Context:
 
             near = closest(stack, stacks)
             hint = f"did you mean {near}? " if near else ""
-            alternative = (
-                f"deploy it: `bezel deploy {shell_word(stack)}`"
-                if stack in self.project.stacks()
-                else f"write Pulumi.{stack}.yaml"
-            )
-            repair = f"{hint}choose one of {', '.join(stacks) or '(none)'}, or {alternative}."
+            repair = f"write Pulumi.{stack}.yaml"
+            if stack in self.project.stacks():
+                on_localcloud = f"`make up STACK={shell_word_for_make(stack)}`"
+                repair = f"deploy it: `bezel deploy {shell_word(stack)}`, on localcloud {on_localcloud}"
+            choice = f"choose one of {', '.join(stacks)}, or " if stacks else ""
+            repair = f"{hint}{choice}{repair}."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
         return deployment_of(stack, state)

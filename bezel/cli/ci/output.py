@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
+from bezel.cli.local.typed_commands import as_typed
 from bezel_base.command_line import exits
 from bezel_base.text.printable import encodable
 from bezel_base.text.redaction import redact, redact_values
@@ -32,7 +33,8 @@ def publish(report: Report, options: argparse.Namespace) -> None:
         UserError: A file cannot be written.
     """
     as_json = encodable(json.dumps(redact_values(report.as_json()), indent=2, ensure_ascii=False)) + "\n"
-    sys.stdout.write(as_json if options.format == "json" else _text(getattr(report, options.format)()))
+    shown = as_json if options.format == "json" else _text(getattr(report, options.format)())
+    sys.stdout.write(as_typed(shown) if options.format == "text" else shown)
     if options.out is not None:
         exits.write_output("--out", options.out, as_json)
     # GitHub and Gitea name a file whose Markdown they show beside the run's log.

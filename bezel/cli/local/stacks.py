@@ -145,6 +145,7 @@ class Local:
             adopt: Adopt resources that exist already: they belong to this stack.
             forget: Leave these resources alone: they belong to another owner.
         """
+        self.project.stack_file(stack)
         with using(self.cloud.directory) as use:
             # As for `down`, any running server will do.
             endpoint = control.status(self.cloud.directory) or self.cloud.start(use)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
 
 QUICK_SECONDS = 120.0
 """Time limit of a command that asks the backend only."""
@@ -67,6 +67,20 @@ def command_output(
     if result.returncode:
         raise CommandError(f"{name}: {(result.stderr or result.stdout).strip()}")
     return result.stdout
+
+
+def backend_problem(error: CommandError, environment: Mapping[str, str]) -> Problem:
+    """The problem of a backend that a command could not read, in whose own words it ends.
+
+    Args:
+        error: Of the command.
+        environment: Of the engine.
+    """
+    from bezel.engine.state.bucket import BACKEND  # late: for an error alone
+
+    repair = f'set {BACKEND}, or `pulumi login`; on localcloud `eval "$(bezel local env)"` first.'
+    problem = caused_by(error, BACKEND, "the backend cannot be read", repair)
+    return Problem(BACKEND, environment.get(BACKEND) or NOT_SET, problem.consequence, problem.repair)
 
 
 def _deadline() -> float:

@@ -23,7 +23,7 @@ from bezel.engine.events.reader import PACK_FAILED, read_events
 from bezel.engine.events.values import Change, Events, Violation
 from bezel.engine.project.pipeline_file import environment_of
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import QUICK_SECONDS, CommandError, command_output, pulumi_cli
+from bezel.engine.run.command import QUICK_SECONDS, CommandError, backend_problem, command_output, pulumi_cli
 from bezel.engine.run.output import display_output
 from bezel.engine.run.policy_packs import PACK, with_packs
 from bezel.engine.run.process import End, run_to_end
@@ -290,7 +290,7 @@ def exported_state(project: Project, stack: str, environment: Mapping[str, str])
     except CommandError as error:
         if f"no stack named '{stack}' found" in str(error):
             return None
-        raise
+        raise CommandError(backend_problem(error, environment)) from None
     try:
         state: dict[str, Any] = read_json(text)
     except ValueError as error:

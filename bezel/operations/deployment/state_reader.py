@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bezel.engine.run.command import CommandError, command_output, pulumi_cli
+from bezel.engine.run.command import CommandError, backend_problem, command_output, pulumi_cli
 from bezel.engine.state.backend import NotReadableHereError, local_folder, stored_state
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.foundation.state_files import FOLDER, stack_of
-from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
+from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0
@@ -84,7 +84,4 @@ def printed_by_engine(arguments: Sequence[str], folder: Path, environ: Mapping[s
     try:
         return command_output([pulumi_cli(), *arguments], folder=folder, seconds=_SECONDS, environment=environ)
     except CommandError as error:
-        repair = f'set {BACKEND}, or `pulumi login`; on localcloud `eval "$(bezel local env)"` first.'
-        value = environ.get(BACKEND) or NOT_SET
-        problem = caused_by(error, BACKEND, "the backend cannot be read", repair)
-        raise StateError(Problem(BACKEND, value, problem.consequence, problem.repair)) from None
+        raise StateError(backend_problem(error, environ)) from None
