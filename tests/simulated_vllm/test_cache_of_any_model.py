@@ -18,7 +18,7 @@ RECORDED = json.loads(
 LEFT_OUT = {"MambaSpec", "CrossAttentionSpec"}
 CPU_BLOCK = 128
 # The engine turned its groups of windows off by an option, which the simulated server does not do; the others keep
-# something beside keys and values (inputs of convolutions, an index, what is being compressed), which it does not count.
+# something beside keys and values (inputs of convolutions, an index, parts of compressed vectors), which it leaves out.
 NOT_SIMULATED = {"gemma3-no-hybrid", "default InklingForConditionalGeneration", "deepseek-v4", "minimax-m3"}
 ROWS: dict[str, dict[str, Any]] = {
     name: row

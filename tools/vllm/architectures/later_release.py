@@ -1,4 +1,4 @@
-"""What a later release of vLLM lays out otherwise than the first recorded one.
+"""Differences of a later release of vLLM from the first recorded one, in the layouts of the same models.
 
     PYTHON tools/vllm/architectures/later_release.py FIRST LATER... OUT
 

@@ -72,7 +72,7 @@ _READERS: dict[str, Reader] = {
     "cohere_asr": encoders.read_decoder_with_encoder,
     "nemotron_parse": encoders.read_decoder_with_encoder,
 }
-# Classes whose type in their files does not determine them, by their first letters.
+# Readers by the first letters of a class, where the type in a file does not say which one it is.
 _CLASS_READERS: dict[str, Reader] = {
     "BailingMoeV3": hybrids.read_bailing_v3,
     "IQuestLoopCoder": loops.read_loops,
