@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     folder, parsers = options.folder.resolve(), tuple(options.parsers)
     release = installed_release(folder)
     with tempfile.TemporaryDirectory() as made:
