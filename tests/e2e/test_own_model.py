@@ -1,5 +1,6 @@
 """A model outside of the catalogue: its row and one stack file, deployed, checked and measured on localcloud."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -98,5 +99,13 @@ def test_model_that_pools_is_checked_by_its_own_endpoint(rehearsal: Rehearsal, t
     assert deployed.code == 0, deployed.text
     assert "conditions, drift, health, models, plan, pooling, refusal: all passed" in deployed.text
     assert "requests/s" in deployed.text or "busy machine" in deployed.text
+    load = ("--users", "1", "--requests", "3", "--input-tokens", "32", "--out", "measured.json")
+    measured = rehearsal.bezel("bench", "run", "--stack", "ours", *load, **rehearsal.variables())
+    assert json.loads((rehearsal.folder / "measured.json").read_text())["cells"], measured.text
+    assert '"endpoint": "embeddings"' in (rehearsal.folder / "measured.json").read_text()
+    asked = rehearsal.bezel("query", "ours", "hello", "--wake", **rehearsal.variables())
+    assert "64 numbers" in asked.text, asked.text
+    memory = rehearsal.bezel("memory", "ours", "--wake", **rehearsal.variables())
+    assert "its server has no KV cache" in memory.text, memory.text
     gone = rehearsal.local("down", "ours")
     assert gone.code == 0, gone.text

@@ -24,6 +24,9 @@ EMBEDDED = {
     "data": [{"object": "embedding", "index": 0, "embedding": [0.1, 0.2]}],
     "usage": {"prompt_tokens": 64, "total_tokens": 64},
 }
+CLASSIFIED = {"object": "list", "data": [{"index": 0, "label": "A", "probs": [0.1, 0.9]}], "usage": EMBEDDED["usage"]}
+POOLED = {"object": "list", "data": [{"index": 0, "object": "pooling", "data": [[0.1]]}], "usage": EMBEDDED["usage"]}
+ANSWERS = {"/v1/embeddings": EMBEDDED, "/classify": CLASSIFIED, "/pooling": POOLED}
 RANKED = {"id": "r", "results": [{"index": 0, "relevance_score": 0.5}], "usage": {"total_tokens": 90}}
 
 
@@ -130,7 +133,7 @@ def pooling() -> Iterator[Server]:
     def answer(call: Call) -> Answer | None:
         if call.path == "/v1/models":
             return Answer(json={"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": 4096}]})
-        return Answer(json=EMBEDDED) if call.path == "/v1/embeddings" else None
+        return Answer(json=ANSWERS[call.path]) if call.path in ANSWERS else None
 
     with serving_http() as server:
         server.routes[:] = [answer]
@@ -138,11 +141,12 @@ def pooling() -> Iterator[Server]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("endpoint", ["embeddings", "classify", "pooling"])
 def test_a_run_has_rates_and_latencies_and_says_what_it_cannot_have(
-    pooling: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    endpoint: str, pooling: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    arguments = ["--url", pooling.url, "--public", "--endpoint", "embeddings", "--users", "2", "--requests", "60"]
+    arguments = ["--url", pooling.url, "--public", "--endpoint", endpoint, "--users", "2", "--requests", "60"]
     main(["run", *arguments, "--out", str(out)])
     (cell,) = read_result(out).cells
     assert (cell.output_tokens, cell.failures) == (None, {})
@@ -153,3 +157,7 @@ def test_a_run_has_rates_and_latencies_and_says_what_it_cannot_have(
         assert (cell.metrics[name].value, cell.metrics[name].why) == (None, "the endpoint generates no token")
     assert [check.name for check in cell.checks if check.state == "failed"] == []
     assert "Traceback" not in capsys.readouterr().err
+    main(["report", str(out), "--markdown", str(tmp_path / "report.md")])
+    report = (tmp_path / "report.md").read_text()
+    assert "input_tokens_per_second, tokens/s" in report
+    assert "tpot" not in report

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bezel_base.text.counting import format_count
+from bezel_bench.load.plan import GENERATING
 from bezel_bench.report.charts.html import plain
 from bezel_bench.report.figure import Table
 from bezel_bench.report.format import STATES, UNKNOWN, number, percent, shorten, span
@@ -14,9 +15,31 @@ from bezel_bench.report.series import Spot, Subject
 from bezel_bench.result.document import Check, Result
 
 _FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)
-_UNITS = {THROUGHPUT: "tokens/s", "goodput": "requests/s", COST: "USD"}
+_INPUT_RATE = "input_tokens_per_second"
+_COMPUTED = ("requests_per_second", _INPUT_RATE, "e2e_p50", "e2e_p99", "goodput")
+"""Figures of embeddings, classes and ranks in place of those of generated tokens."""
+_UNITS = {
+    **dict.fromkeys((THROUGHPUT, _INPUT_RATE), "tokens/s"),
+    **dict.fromkeys(("requests_per_second", "goodput"), "requests/s"),
+    COST: "USD",
+}
 _LONG = 300
 _FULL = ("saturated", "queueing", "client_limited")
+
+
+def has_output(spot: Spot) -> bool:
+    """Whether a load may have figures of generated tokens; embeddings, classes and ranks have none."""
+    return any(not cell.load or cell.load["target"]["endpoint"] in GENERATING for cell in spot.every)
+
+
+def throughput_of(spot: Spot) -> float | None:
+    """Return the tokens a second by which loads are compared: of outputs, or of inputs where none is generated."""
+    return spot.value(THROUGHPUT if has_output(spot) else _INPUT_RATE)
+
+
+def _names(subjects: Sequence[Subject]) -> tuple[str, ...]:
+    """Return the figures of a summary: those of generated tokens where any load may have them."""
+    return _FIGURES if any(has_output(spot) for subject in subjects for spot in subject.spots) else _COMPUTED
 
 
 def best(subject: Subject) -> Spot | None:
@@ -52,22 +75,23 @@ def measured_load(subject: Subject) -> Spot | None:
     An overloaded server has true figures too, and one behind a limited client; a failed load has none to rely on.
     """
     spot, _ = representative_load(subject)
-    full = (spot for spot in subject.spots if spot.state in _FULL and spot.value(THROUGHPUT) is not None)
+    full = (spot for spot in subject.spots if spot.state in _FULL and throughput_of(spot) is not None)
     return spot or _highest(full)
 
 
 def _good(subject: Subject) -> list[Spot]:
-    return [spot for spot in subject.spots if spot.state == "ok" and spot.value(THROUGHPUT) is not None]
+    return [spot for spot in subject.spots if spot.state == "ok" and throughput_of(spot) is not None]
 
 
 def _highest(spots: Iterable[Spot]) -> Spot | None:
-    return max(spots, key=lambda spot: spot.value(THROUGHPUT) or 0.0, default=None)
+    return max(spots, key=lambda spot: throughput_of(spot) or 0.0, default=None)
 
 
 def summary(subjects: Sequence[Subject]) -> Table:
     """Return each server at one load: a column a server, so that many figures and few servers fit on a page."""
-    columns = [_summary_column(subject) for subject in subjects]
-    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
+    shown = _names(subjects)
+    columns = [_summary_column(subject, shown) for subject in subjects]
+    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in shown]
     names = ["kind", "model", "hardware", "best load", "figures at", *heads, "failed requests"]
     rows = [[name, *(column[place] for column in columns)] for place, name in enumerate(names)]
     note = (
@@ -79,12 +103,12 @@ def summary(subjects: Sequence[Subject]) -> Table:
     return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, note)
 
 
-def _summary_column(subject: Subject) -> list[str]:
+def _summary_column(subject: Subject, shown: Sequence[str]) -> list[str]:
     (_, named), spot = representative_load(subject), measured_load(subject)
     about = subject.result.manifest
     chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
     hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
-    figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
+    figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in shown]
     requests, failed = _count_requests(subject.spots)
     share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
     where = "none" if spot is None else _where(spot) + ("" if spot.state == "ok" else f" ({STATES[spot.state]})")
@@ -102,14 +126,14 @@ def side_by_side(subjects: Sequence[Subject]) -> Table | None:
     common = {key: spots for key, spots in loads.items() if len(spots) > 1}
     if not common:
         return None
-    rows = []
+    rows, shown = [], _names(subjects)
     for key in sorted(common):
         for label, spot in common[key].items():
-            figures = [number(spot.value(name)) for name in _FIGURES]
+            figures = [number(spot.value(name)) for name in shown]
             rows.append(
                 [_where(spot), label, STATES[spot.state], *figures, f"{spot.failed_requests} of {spot.requests}"]
             )
-    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
+    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in shown]
     return Table("Side by side, at equal loads", ["load", "server", "state", *heads, "failed"], rows)
 
 
@@ -192,7 +216,10 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
     """Return every load with its figures and intervals."""
     open_loop = any(spot.value(OFFERED) is not None for subject in subjects for spot in subject.spots)
     offered = [OFFERED] if open_loop else []
-    names = (THROUGHPUT, *offered, "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
+    rates = (*offered, "requests_per_second")
+    names: tuple[str, ...] = (THROUGHPUT, *rates, "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
+    if _names(subjects) is _COMPUTED:
+        names = (*rates, _INPUT_RATE, "e2e_p50", "e2e_p99")
     rows = []
     for subject in subjects:
         for spot in subject.spots:
@@ -202,7 +229,7 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
                 ends = span(figure.low, figure.high) if figure else ""
                 row.append(f"{number(figure.value)}{f' ({ends})' if ends else ''}" if figure else UNKNOWN)
             rows.append([*row, f"{spot.failed_requests} of {spot.requests}"])
-    units = {THROUGHPUT: "tokens/s", OFFERED: "requests/s", "requests_per_second": "requests/s"}
+    units = dict.fromkeys((THROUGHPUT, _INPUT_RATE), "tokens/s") | dict.fromkeys(rates, "requests/s")
     heads = [f"{name}, {units.get(name, 'ms')}" for name in names]
     note = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
     head = ["server", "load", "state", "runs", *heads, "failed"]

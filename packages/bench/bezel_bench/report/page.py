@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from bezel_base.text.counting import format_count
 from bezel_bench.report.charts.html import Node, Value, add, el, html
 from bezel_bench.report.charts.style import page as style
-from bezel_bench.report.facts import measured_load, representative_load
+from bezel_bench.report.facts import has_output, measured_load, representative_load
 from bezel_bench.report.figure import Figure, Table, is_number
 from bezel_bench.report.format import STATES, UNKNOWN, number, percent
 from bezel_bench.report.load_figures import COST, THROUGHPUT
@@ -22,6 +22,12 @@ _ALWAYS_OPEN = 30
 _NARROW_COLUMNS = 3  # that a phone has room for
 _FINDINGS = 5
 _TILES = ((THROUGHPUT, "tokens/s"), ("ttft_p50", "ms"), ("ttft_p99", "ms"), ("tpot_p50", "ms"), (COST, "USD"))
+_COMPUTED_TILES = (
+    ("requests_per_second", "requests/s"),
+    ("input_tokens_per_second", "tokens/s"),
+    ("e2e_p50", "ms"),
+    ("e2e_p99", "ms"),
+)
 
 
 def as_page(report: Report) -> str:
@@ -121,7 +127,8 @@ def _tiles(subject: Subject) -> Element:
             tiles += [("Highest throughput measured at", spot.load_text, where)]
         else:
             tiles += [("Best load that is ok", spot.load_text, where)]
-    for name, unit in _TILES if spot else ():
+    shown = () if spot is None else _TILES if has_output(spot) else _COMPUTED_TILES
+    for name, unit in shown:
         value = spot.value(name) if spot else None
         tiles.append((f"{name}, there", number(value), unit if value is not None else ""))
     return el(
