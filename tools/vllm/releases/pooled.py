@@ -136,7 +136,7 @@ def _record(release: str, tried: Counter[str], same: Counter[str]) -> None:
         "about": (
             "Whole requests, made from a seed, to a real vLLM with tiny models that embed, rank and classify, and to "
             "the simulated server of the same release with the same files. Alike as above. A third was held back: not "
-            "looked at before the last run."
+            "asked before the last change."
         ),
         "command": ".venv/bin/python -m tools.vllm.releases.pooled FOLDER MODELS --record",
         "stamp": {"commit": commit.stdout.strip(), **replayed.today(release)}
