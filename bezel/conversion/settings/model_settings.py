@@ -114,7 +114,8 @@ def _choose_place(choice: ModelChoice, server: FoundServer, argument: str, proje
         reason = "a stack reads it from its bucket: nothing is downloaded from the hub at a start."
         repair = f"copy it there once: `bezel weights copy`; or write bezel:weights: {{loading: {HUB.id}}}."
         choice.remarks.append(remark("changes", "model", argument, reason, repair))
-    if choice.record is not None and choice.record.hub_id is None and "path" not in choice.weights:
+    has_bucket = choice.mount is not None or argument.startswith("gs://")
+    if choice.record is not None and choice.record.hub_id is None and not has_bucket:
         choice.weights = unpublished_place(choice.record)
         reason = "no hub has the model: it is the folder of your own copy."
         choice.remarks.append(remark("assumed", "bezel:weights.path", choice.weights["path"], reason))
