@@ -125,9 +125,7 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
 def test_a_missing_state_suggests_a_deploy_or_a_file_to_write(cloud: Deployed) -> None:
     """A stack with a file is to be deployed; without one, its file is to be written."""
     (cloud.folder / "Pulumi.l4-e2b.yaml").write_text("config: {}\n")
-    with pytest.raises(
-        NotDeployedError, match="deploy it: `bezel deploy l4-e2b`, on localcloud `make"
-    ):
+    with pytest.raises(NotDeployedError, match="deploy it: `bezel deploy l4-e2b`, on localcloud `make"):
         status(cloud.context, StatusArguments(stack="l4-e2b"))
     with pytest.raises(NotDeployedError, match=r"write Pulumi\.nope\.yaml") as refused:
         status(cloud.context, StatusArguments(stack="nope"))

@@ -107,22 +107,22 @@ def printed_commands(text: str) -> list[str]:
 
 
 def works(command: str, folder: Path) -> bool:
-    """Whether a shell of the folder finds the program of a command, and the program takes its words."""
-    program, *words = shlex.split(command)
+    """Whether a shell of the folder finds the program of a command, and the program takes its arguments."""
+    program, *arguments = shlex.split(command)
     if program == "make":
         recipes = re.findall(r"^([a-z-]+):", (folder / "Makefile").read_text(), re.MULTILINE)
-        return words[0] in recipes
+        return arguments[0] in recipes
     if program.endswith("bezel"):
-        return program == PROGRAM and is_taken(words)
+        return program == PROGRAM and is_taken(arguments)
     if program == "pulumi":  # official, or that of a clone: README names it as what a project needs
         return True
-    files = [word for word in words if word.endswith(".py")]
+    files = [word for word in arguments if word.endswith(".py")]
     return program in {"gcloud", "git"} or all((folder / file).is_file() for file in files)
 
 
-def is_taken(words: list[str]) -> bool:
+def is_taken(arguments: list[str]) -> bool:
     """Whether the program takes the words of a command; some messages name a command without what it needs."""
-    for variant in (words, [*words, "--help"]):
+    for variant in (arguments, [*arguments, "--help"]):
         with contextlib.suppress(UsageError), contextlib.redirect_stdout(io.StringIO()):
             try:
                 parse(variant)
