@@ -59,5 +59,5 @@ class ServedModel(pulumi.ComponentResource):
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
         self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
         self.simulated = environment.is_simulated()
-        outputs = ("url", "image", "model", "arguments", "plan", "verdict", "figures", "simulated")
+        outputs = ("url", "image", "model", "arguments", "verdict", "figures", "simulated")
         self.register_outputs({**{key: getattr(self, key) for key in outputs}, **further})

@@ -47,7 +47,6 @@ def test_one_resource_is_the_whole_service() -> None:
     assert component.type == "bezel:services:VllmService"
     assert component.outputs is not None
     assert set(component.outputs) >= {"url", "revision", "image", "model", "arguments", "simulated"}
-    assert component.outputs["plan"]["fit"]["weights_gib"] > 0
 
 
 @pytest.mark.slow
