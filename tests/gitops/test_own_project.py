@@ -109,7 +109,7 @@ def test_the_printed_steps_lead_from_a_branch_to_a_deploy(team: Team) -> None:
             env=os.environ | OWNER,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=SECONDS,
             check=False,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
