@@ -121,7 +121,7 @@ def works(command: str, folder: Path) -> bool:
 
 
 def is_taken(arguments: list[str]) -> bool:
-    """Whether the program takes the words of a command; some messages name a command without what it needs."""
+    """Whether the program takes the arguments of a command; some messages name a command without what it needs."""
     for variant in (arguments, [*arguments, "--help"]):
         with contextlib.suppress(UsageError), contextlib.redirect_stdout(io.StringIO()):
             try:
