@@ -15,6 +15,7 @@ from bezel.cli.bench.stack_targets import StackTargets
 from bezel.engine.project.project import Project, checked_cloud_project
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.main import choose_endpoint
 from bezel_bench.commands.measure.usage import as_usage
 from bezel_bench.commands.run import plan_of, warm_up_of
 from bezel_bench.commands.run import run as run_load
@@ -37,13 +38,15 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1, 130]:
     with as_usage():
         fleet = _fleet(options)
     sender = _ByTasks(fleet)
+    targets = StackTargets(project)
+    choose_endpoint(targets, options)
     load, _ = plan_of(options)
     with as_usage():
         for planned in (load, *([warm_up_of(load, options.warmup)] if options.warmup else [])):
             sender.check(planned)
     note(f"  {_cost(fleet)}")
     with using_models(project.models()):
-        return run_load(StackTargets(project), options, sender)
+        return run_load(targets, options, sender)
 
 
 class _ByTasks:

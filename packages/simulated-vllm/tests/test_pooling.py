@@ -203,6 +203,18 @@ def test_modules_of_sentence_transformers_make_a_model_pool(model_path, serve):
         assert client.post("/v1/completions", json={"prompt": "a"}).status_code == 404
 
 
+@pytest.mark.parametrize(("template", "status"), [({}, 400), ({"chat_template": "{{ messages }}"}, 200)])
+def test_messages_need_a_template_where_the_tokenizer_is_real(template, status, model_path, serve):
+    tokenizer = {"model": {"vocab": {f"token{number}": number for number in range(64)}}}
+    config = {**ENCODER, "architectures": ["BertModel"]}
+    path = model_path(f"template-{status}", config, tokenizer=tokenizer, tokenizer_config=template)
+    with serve(path) as client:
+        answer = client.post("/v1/embeddings", json={"messages": [{"role": "user", "content": "a"}]})
+        assert client.post("/v1/embeddings", json={"input": "a"}).status_code == 200
+    assert answer.status_code == status
+    assert (NO_TEMPLATE in answer.text) == (status == 400)
+
+
 def test_model_without_pooling_serves_no_embeddings(model_path, serve):
     with serve(model_path("generating", DECODER)) as client:
         assert client.post("/v1/embeddings", json={"input": "a"}).status_code == 404

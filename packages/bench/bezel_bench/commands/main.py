@@ -31,6 +31,18 @@ def run_command(targets: "Targets", options: argparse.Namespace) -> int:
     Raises:
         UserError: It failed, or no endpoint of the named server can be measured.
     """
+    choose_endpoint(targets, options)
+    module, _, function = options.call.partition(":")
+    code: int = getattr(importlib.import_module(module), function)(targets, options)
+    return code
+
+
+def choose_endpoint(targets: "Targets", options: argparse.Namespace) -> None:
+    """Set the endpoint, and the metric of a surface, that options of a load leave open.
+
+    Raises:
+        UserError: No endpoint of the named server can be measured.
+    """
     if "endpoint" in options:
         options.endpoint = options.endpoint or targets.endpoint(options)
     if "metric" in options:
@@ -38,6 +50,3 @@ def run_command(targets: "Targets", options: argparse.Namespace) -> int:
 
         generates = options.endpoint in GENERATING
         options.metric = options.metric or ("output_tokens_per_second" if generates else "input_tokens_per_second")
-    module, _, function = options.call.partition(":")
-    code: int = getattr(importlib.import_module(module), function)(targets, options)
-    return code
