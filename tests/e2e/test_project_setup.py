@@ -108,6 +108,7 @@ def test_a_destroy_killed_at_any_step_is_completed_by_the_same_command(setup: Se
     assert {kind for kind, names in setup.exists().items() if before.get(kind) != names} <= KEPT
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(400)
 def test_a_project_without_a_forge_converges_after_a_kill_and_is_destroyed(setup: SetupHarness) -> None:
     before = setup.exists()

@@ -45,9 +45,7 @@ def name(boundary: Boundary) -> str:
     return "-".join(map(str, boundary))
 
 
-@pytest.mark.wide_except(
-    "gcp:cloudrunv2/service:Service-*", "*BucketIAMMember-*", "*SecretVersion-*", "*serviceaccount/account:Account-*"
-)
+@pytest.mark.wide_except("gcp:cloudrunv2/service:Service-*", "*SecretVersion-*")
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=name)
 def test_the_next_provider_goes_on(
     boundary: Boundary, scene: Scene, taken_over: set[str], tried_boundaries: set[str]

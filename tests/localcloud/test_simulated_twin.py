@@ -74,6 +74,7 @@ def metric(front, name):
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"vllm:{name}{{"))
 
 
+@pytest.mark.wide
 def test_a_prompt_ten_times_as_long_takes_as_much_longer_as_its_arithmetic(front):
     before = metric(front, "time_to_first_token_seconds_sum")
     # No two begin alike, so that none is in the cache; of three the best, because a busy machine adds to each.
@@ -86,6 +87,7 @@ def test_a_prompt_ten_times_as_long_takes_as_much_longer_as_its_arithmetic(front
     assert counted == pytest.approx(sum(short + long), rel=0.25)
 
 
+@pytest.mark.wide
 def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(front):
     def levels():
         return metric(front, "num_requests_running"), metric(front, "num_requests_waiting")
