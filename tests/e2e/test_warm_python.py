@@ -60,12 +60,14 @@ def start(request: pytest.FixtureRequest, tmp_path: Path, serving: str) -> Start
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "waiting.py").write_text(WAITING)
     warm = {warm_python.VARIABLE: serving} if request.param == "forked" else {}
+    # With a path of imports of its own an interpreter is never forked.
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def start_with(*arguments: str, standard_input: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [tmp_path / ".venv" / "bin" / "python", *arguments],
             cwd=tmp_path,
-            env=os.environ | {"OWN": "1"} | warm,
+            env=variables | {"OWN": "1"} | warm,
             stdin=standard_input,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -151,6 +153,7 @@ def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> Non
     fork = int(ending.stdout.readline().split()[0])
     staying.stdout.readline()
     server = Path(f"/proc/{fork}/stat").read_text().rpartition(") ")[2].split()[1]
+    assert int(server) != os.getpid()
     # It finds both ended when it looks again.
     os.kill(int(server), signal.SIGSTOP)
     for process in (fork, ending.pid):
