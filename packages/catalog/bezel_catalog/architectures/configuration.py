@@ -70,15 +70,17 @@ class Configuration:
                     return self._defaults[spelling]
         return default
 
-    def number(self, *names: str, default: int | None = None) -> int:
+    def number(self, *names: str, default: int | None = None, most: int | None = None) -> int:
         """A whole number, the first that is set.
 
         Raises:
-            MissingFieldError: no field of these names holds one, and there is no default.
+            MissingFieldError: no field of these names holds one, and there is no default; or it is more than `most`.
         """
         value = self.get(*names, default=default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
             raise MissingFieldError(names[0] if value is None else f"{names[0]} = {value!r}")
+        if most is not None and value > most:
+            raise MissingFieldError(f"{names[0]} of at most {most}")
         return int(value)
 
     def texts(self, name: str) -> list[str]:

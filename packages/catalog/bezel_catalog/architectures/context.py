@@ -34,7 +34,8 @@ _SCALED = ("su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_
 def read_context(config: Configuration) -> int:
     """Tokens of the longest sequence that vLLM serves unless max-model-len is set."""
     lengths = [value for key in _KEYS if isinstance(value := config.get(key), int | float) and value > 0]
-    length = config.get("model_max_length") or min(lengths, default=DEFAULT_CONTEXT)
+    written = config.get("model_max_length")
+    length = written if written and isinstance(written, int | float) else min(lengths, default=DEFAULT_CONTEXT)
     if config.model_type.startswith("embedding_gemma2"):
         length = min(length, _EMBEDDING_GEMMA_2)
     kinds = list(_rope_parameters(config))

@@ -146,6 +146,10 @@ def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
         return _reader(part, class_name)(part)
     except MissingFieldError as error:
         return [UnknownLayers(count=1, reason=f"config.json gives no {error.args[0]}, which {part.model_type} needs")]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Each formula takes its fields as its class writes them; a file from anywhere may have any value in them.
+        reason = f"config.json has a value that {part.model_type} cannot have ({error})"
+        return [UnknownLayers(count=1, reason=reason)]
 
 
 def _registry_refusal(part: Configuration, class_name: str) -> str | None:

@@ -1,5 +1,8 @@
 """Refusals of a vLLM release and of an accelerator, each with its reason."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from bezel_catalog import NotInCatalogueError
@@ -17,6 +20,8 @@ BASE = {
 }
 LLAMA = {**BASE, "model_type": "llama", "architectures": ["LlamaForCausalLM"]}
 RELEASE = "0.32.0"
+RECORDED = json.loads(Path(__file__).with_name("layouts.json").read_text(encoding="utf-8"))["models"]
+DAMAGES = (0, -1, 1.5, "x", [], [None], {}, None)
 
 
 def test_both_releases_are_recorded():
@@ -146,3 +151,39 @@ def test_only_definitions_for_jax_run_natively_on_a_tpu():
     assert runs_natively_on_tpu(read_architecture(LLAMA))
     mistral = {**BASE, "model_type": "mistral", "architectures": ["MistralForCausalLM"]}
     assert not runs_natively_on_tpu(read_architecture(mistral))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deepseek-v4",
+        "minimax-m3",
+        "mimo-v2",
+        "step3.5",
+        "iquest-loop-coder",
+        "zamba2",
+        "qwen3.5",
+        "falcon-h1",
+        "whisper",
+    ],
+)
+def test_damaged_field_never_ends_the_reading(name):
+    """Of a file from anywhere each field may have any value: what no formula takes is unknown, with a reason."""
+    config = RECORDED[name]["config"]
+    damaged = [{**config, field: value} for field in config if field != "architectures" for value in DAMAGES]
+    shapes = [read_architecture(each) for each in damaged]
+    assert any("has a value that" in reason or "gives no" in reason for shape in shapes for reason in shape.unknown)
+    assert not read_architecture(config).unknown
+
+
+@pytest.mark.parametrize(
+    ("class_name", "fields"),
+    [
+        ("LlamaForCausalLM", {"num_hidden_layers": 10**12}),
+        ("IQuestLoopCoderForCausalLM", {"model_type": "iquestloopcoder", "num_key_value_heads": 2, "loop_num": 10**12}),
+    ],
+)
+def test_number_of_layers_is_bounded(class_name, fields):
+    shape = read_architecture({**LLAMA, **fields, "architectures": [class_name]})
+    assert "of at most" in shape.unknown[0]

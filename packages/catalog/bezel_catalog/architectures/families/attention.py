@@ -32,6 +32,8 @@ _ONE_MORE = ("cohere2", "cohere2_moe")
 _ONE_KIND_ONLY = ("qwen2", "qwen3", "qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text")
 # Classes that hand no window to a layer: with windows in some layers only, all are kept whole.
 _NO_WINDOW_BY_LAYER = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "mixtral", "phimoe")
+# No published model has a fiftieth of them; each is an object here, so that a file with any number would take all memory.
+_MOST_LAYERS = 10_000
 _FALCON = ("falcon", "RefinedWeb", "RefinedWebModel")
 
 
@@ -86,7 +88,8 @@ def key_value_heads(config: Configuration) -> int:
 
 def layer_count(config: Configuration) -> int:
     """Number of hidden layers."""
-    return config.number("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers")
+    names = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers")
+    return config.number(*names, most=_MOST_LAYERS)
 
 
 def heads_by_layer(config: Configuration, count: int) -> list[Heads]:
@@ -196,10 +199,12 @@ def read_listed_windows(config: Configuration) -> list[Layers]:
 def read_own_windows(config: Configuration) -> list[Layers]:
     """Layers whose windowed ones have heads of their own: MiMo V2 (mimo_v2.py) and Step 3.5 (step3p5.py)."""
     count = layer_count(config)
-    usual = Heads(key_value_heads(config), head_dimension(config), config.get("v_head_dim"))
+    usual = Heads(key_value_heads(config), head_dimension(config), _value_dim(config, "v_head_dim"))
     if config.model_type.startswith("mimo"):
         windowed = Heads(
-            config.number("swa_num_key_value_heads"), config.number("swa_head_dim"), config.get("swa_v_head_dim")
+            config.number("swa_num_key_value_heads"),
+            config.number("swa_head_dim"),
+            _value_dim(config, "swa_v_head_dim"),
         )
         window = config.number("sliding_window_size", "sliding_window")
         pattern = config.get("hybrid_layer_pattern") or [0] * count
@@ -216,3 +221,7 @@ def read_own_windows(config: Configuration) -> list[Layers]:
         attention_layer(windowed if other and kind == other_kind else same, window if kind == SLIDING else None)
         for kind in kinds[:count]
     ]
+
+
+def _value_dim(config: Configuration, name: str) -> int | None:
+    return None if config.get(name) is None else config.number(name)

@@ -17,6 +17,9 @@ from bezel_catalog.architectures.layers import Layers, PlainLayers, UnknownLayer
 if TYPE_CHECKING:
     from bezel_catalog.architectures.configuration import Configuration
 
+# No model runs its layers as often; a file with more would take all memory.
+_MOST_RUNS = 100
+
 
 def read_loops(config: Configuration) -> list[Layers]:
     """IQuest's loop coder: each layer runs `loop_num` times and keeps all of its first run, a window of the others.
@@ -25,7 +28,7 @@ def read_loops(config: Configuration) -> list[Layers]:
     """
     count, heads = layer_count(config), Heads(key_value_heads(config), head_dimension(config))
     window = attention_layer(heads, config.number("loop_window_size", default=64))
-    again = config.number("loop_num", default=2) - 1
+    again = config.number("loop_num", default=2, most=_MOST_RUNS) - 1
     return [attention_layer(heads, sliding_window(config)) for _ in range(count)] + [window] * (count * again)
 
 
@@ -41,7 +44,9 @@ def read_dory(config: Configuration) -> list[Layers]:
     ]
     first, last = config.number("n_input_layers", default=0), config.number("n_output_layers", default=0)
     repeated = config.number("n_recurrent_layers", default=count - first - last)
-    runs = 1 if config.get("recurrent_kv_cache_mode") == "last_loop" else config.number("n_recurrent_loops", default=1)
+    runs = config.number("n_recurrent_loops", default=1, most=_MOST_RUNS)
+    if config.get("recurrent_kv_cache_mode") == "last_loop":
+        runs = 1
     heads, window = Heads(key_value_heads(config), head_dimension(config)), sliding_window(config)
     layers: list[Layers] = []
     for layer, kind in enumerate(kinds[:count]):
