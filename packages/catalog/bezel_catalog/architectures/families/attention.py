@@ -32,7 +32,7 @@ _ONE_MORE = ("cohere2", "cohere2_moe")
 _ONE_KIND_ONLY = ("qwen2", "qwen3", "qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text")
 # Classes that hand no window to a layer: with windows in some layers only, all are kept whole.
 _NO_WINDOW_BY_LAYER = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "mixtral", "phimoe")
-# No published model has a fiftieth of them; each is an object here, so that a file with any number would take all memory.
+# No published model has a tenth of them. Each is an object here: a file with any number would take all memory.
 _MOST_LAYERS = 10_000
 _FALCON = ("falcon", "RefinedWeb", "RefinedWebModel")
 
