@@ -1,6 +1,8 @@
 """Adapters that callers load and unload: answers of a real vLLM 0.32.0 with VLLM_ALLOW_RUNTIME_LORA_UPDATING."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,3 +117,22 @@ def test_adapters_of_other_servers_stay_as_they_are(serve) -> None:
     with serve("/mnt/models/tiny", "--served-model-name=tiny", speed=200.0) as started:
         assert started.post(LOAD, json={"lora_name": "a", "lora_path": "/x"}).status_code == 404
         assert started.post(UNLOAD, json={"lora_name": "a"}).status_code == 404
+
+
+def test_server_answers_while_an_adapter_is_read_from_a_hub(serve, tmp_path: Path) -> None:
+    path, is_answered = put(tmp_path / "slow", CONFIG), threading.Event()
+
+    def read(name: str):
+        assert is_answered.wait(60)
+        return local_files(Path(name))
+
+    def change(settings):
+        options = parse(["/mnt/models/tiny", "--enable-lora"])
+        return replace(settings, changeable_adapters=LoadedAdapters(options, settings.served_names, read, []))
+
+    with serve("/mnt/models/tiny", "--served-model-name=tiny", change=change) as client, ThreadPoolExecutor() as pool:
+        loads = [pool.submit(post, client, LOAD, lora_name="n1", lora_path=path) for _ in range(2)]
+        assert client.get("/health").status_code == 200
+        assert names_of(client) == [("tiny", None)]
+        is_answered.set()
+        assert sorted(load.result()[0] for load in loads) == [200, 400]

@@ -5,6 +5,7 @@ Source: vLLM 0.32.0, entrypoints/serve/lora (routes and bodies); each text was o
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -49,11 +50,14 @@ def adapter_routes(adapters: LoadedAdapters | None) -> list[Route]:
     """Return the routes of this module; none where callers may not change the adapters."""
     if adapters is None:
         return []
+    lock = asyncio.Lock()
 
     async def load(request: Request) -> Response:
         body = await _body(LoadBody, request)
         module = LoRAModulePath(body.lora_name, body.lora_path, is_3d_lora_weight=body.is_3d_lora_weight)
-        _raise(adapters.load(module, in_place=body.load_inplace))
+        # In a thread, since it may ask a hub while the server answers others; one at a time, as of one name.
+        async with lock:
+            _raise(await asyncio.to_thread(adapters.load, module, in_place=body.load_inplace))
         log("adapter", name=module.name, path=module.path)
         return Response(f"Success: LoRA adapter '{module.name}' added successfully.")
 
