@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +35,8 @@ LLAMA = {
 }
 SCHEMA = {"type": "object", "properties": {"place": {"enum": ["here"]}}, "required": ["place"]}
 BROKEN = {"type": "object", "properties": {"place": {"type": "thing"}}}
+# Parsers by which the server forces no call.
+FREE = {"dots", "gemma4", "inkling", "k2_horizon", "minimax_m3", "muse", "muse_glimmer", "musespark1x", "poolside_v1"}
 RECORDED = [(release, name) for release in tool_calls.releases() for name in tool_calls.parsers(release)]
 
 
@@ -93,14 +97,19 @@ def test_recorded_requests_have_calls_and_refusals(release):
     assert len(called) >= 10
 
 
-@pytest.mark.parametrize("release", recorded_servers())
-def test_every_parser_of_the_lists_is_registered_in_some_release(release):
-    names = {name for listed in recorded_servers() for name in vllm_options(listed).registered["tool-call-parser"]}
+def test_every_parser_of_the_lists_is_registered_in_some_release():
+    listed = tomllib.loads(Path(parsers.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    names = {name for release in recorded_servers() for name in vllm_options(release).registered["tool-call-parser"]}
+    assert {name for row in listed.values() for name in row} <= names
+    forced = Counter(name for kind in ("tag", "schema", "list") for name in listed[kind])
+    assert set(forced.values()) == {1}
+    assert names - forced.keys() == FREE
+
+
+def test_parser_of_no_list_forces_nothing():
     kinds = (parsers.is_forced_by_tag, parsers.is_forced_by_schema, parsers.is_forced_by_list)
-    registered = vllm_options(release).registered["tool-call-parser"]
-    assert sum(any(kind(name) for kind in kinds) for name in registered) >= len(registered) - 12
-    assert all(sum(kind(name) for kind in kinds) <= 1 for name in names)
-    assert not any(kind("no-parser") for kind in kinds)
+    assert not any(kind(name) for kind in kinds for name in (*FREE, "no-parser", None))
+    assert [parsers.is_forced_by_tag("hermes"), parsers.is_forced_by_schema("hermes")] == [True, False]
 
 
 @pytest.mark.parametrize(
