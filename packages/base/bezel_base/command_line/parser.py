@@ -184,7 +184,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized argument: {arguments}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is none of the choices, with the one that was perhaps meant: argparse lists all 41 commands."""
+        """Refuse what is none of the choices, with the one that was perhaps meant: argparse lists all."""
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 # Bits per weight in compressed-tensors: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
 
-# Answers to questions that are read as one token, of /v1/systemone and /v1/decisions.
 _FEWEST_TOKENS = 16  # of a vocabulary; one that is seeded has less
+# Answers to questions that are read as one token, of /v1/systemone and /v1/decisions.
 _LABELS = frozenset({*string.ascii_uppercase, *string.digits, "yes", "no"})
 
 # Defaults of transformers' configuration and processor of Gemma 4.
