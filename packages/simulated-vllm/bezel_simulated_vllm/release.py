@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
+from bezel_catalog.vllm.release_changes import order_of
 from bezel_catalog.vllm.servers import recorded_servers
 
 DEFAULT_RELEASE = "0.32.0"
@@ -58,12 +59,7 @@ def is_since(release: str) -> bool:
 
 def is_at_least(name: str, release: str) -> bool:
     """Whether a release is the second one or a later one; a build that is named otherwise is the latest."""
-    return _order(name) >= _order(release)
-
-
-def _order(release: str) -> tuple[float, ...]:
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
-    return tuple(map(float, numbers.groups())) if numbers else (float("inf"),)
+    return order_of(name) >= order_of(release)
 
 
 @functools.cache

@@ -8,8 +8,9 @@ kernel needs on compute capability 10 and 12; one with CUDA 12 (a tag that ends 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from bezel_catalog.vllm.release_changes import order_of
 
 if TYPE_CHECKING:
     from bezel_catalog.architectures.layers import StateLayers
@@ -31,16 +32,10 @@ def checkpoint_alignment(layers: StateLayers, release: str | None, compute_capab
         release: release of vLLM; None for the oldest recorded one.
         compute_capability: of the GPU, e.g. "8.9"; None for another device.
     """
-    if layers.form != "gdn_attention" or compute_capability is None or not _exports(release):
+    if layers.form != "gdn_attention" or compute_capability is None:
+        return None
+    if release is None or order_of(release) < _FIRST_RELEASE:
         return None
     if compute_capability == _HOPPER:
         return _ALIGNMENT
     return _ALIGNMENT if compute_capability.startswith(_BLACKWELL) and layers.key_dim == _KEY_DIM else None
-
-
-def _exports(release: str | None) -> bool:
-    """Whether a release has these states; a build that is named otherwise is the latest."""
-    if release is None:
-        return False
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
-    return numbers is None or tuple(map(int, numbers.groups())) >= _FIRST_RELEASE
