@@ -216,9 +216,9 @@ def _request(url: str, model: str, pooled_at: object, folder: str) -> list[str]:
         ranks = str(pooled_at).endswith("/rerank")
         fields = '"query": "Who?", "documents": ["We.", "They."]' if ranks else '"input": "Say hello."'
         body = f'{{"model": {json.dumps(model)}, {fields}}}'
-    address = shell_word(f"{url}{'/v1/chat/completions' if pooled_at is None else pooled_at}")
+    address = f"{url}{'/v1/chat/completions' if pooled_at is None else pooled_at}"
     return [
-        f"  curl -N {address} \\" if pooled_at is None else f"  curl {address} \\",
+        f"  curl -N {shell_word(address)} \\" if pooled_at is None else f"  curl {shell_word(address)} \\",
         f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)} --dir {shell_word(folder)})" \\'
         if folder
         else f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',

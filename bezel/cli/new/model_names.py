@@ -109,7 +109,7 @@ def with_row(files: Mapping[str, str], new: NewRow, place: str) -> dict[str, str
         step = (
             f"`{row.source}` holds them"
             if row.source.startswith("gs://")
-            else f"then `gcloud storage cp --recursive {shell_word(place.rstrip('/') + '/*')} {folder}`"
+            else f"then `gcloud storage cp --recursive {shell_word(place.rstrip('/') + '/*')} {shell_word(folder)}`"
         )
         changed["README.md"] = _STEP.sub(lambda _: step, changed["README.md"])
     return changed | {FILE: new.catalogue_text()}

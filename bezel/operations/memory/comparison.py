@@ -45,7 +45,7 @@ _TITLES: Mapping[Name, tuple[str, str]] = {
     "max_model_len": ("longest sequence", "tokens"),
     "gpu_memory_utilization": ("gpu-memory-utilization", "share"),
 }
-_OF_CACHE = frozenset({"used_before_cache", "kv_cache", "kv_tokens", "concurrency"})
+_OF_CACHE = frozenset({"used_before_cache", "kv_cache", "kv_token", "kv_tokens", "concurrency"})
 """Figures that only a server with a KV cache has: vLLM measures no memory where the model is an encoder."""
 _SETTINGS = frozenset({"max_model_len", "gpu_memory_utilization"})
 _BOUNDS = frozenset({"full_context_sequences"})

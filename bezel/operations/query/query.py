@@ -26,6 +26,7 @@ from bezel.operations.serving.first_token import FirstToken, readings_around
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import shell_word_for_make
 
 _PATH = "/v1/chat/completions"
 _SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0
@@ -106,8 +107,8 @@ class Answer(Result):
         body = "" if self.shown or not self.answer else f"{self.answer}\n"
         if self.simulated and self.answer:
             body = (
-                "a simulated server answered: no model runs, and its filler is left out\n"
-                f"(--json has it); a real vLLM: make up STACK={self.stack} SERVER=vllm MODEL=FOLDER\n"
+                "a simulated server answered: no model runs, and its filler is left out\n(--json has it); "
+                f"a real vLLM: make up STACK={shell_word_for_make(self.stack)} SERVER=vllm MODEL=FOLDER\n"
             )
         stats = self.stats if self.with_stats else None
         rows: list[tuple[str, str | None]] = []
