@@ -39,6 +39,7 @@ def test_repository_is_listed_at_each_of_its_revisions(paths: Paths, revision: s
     assert get(paths, f"/api/models/{NAME}/revision/{quoted}").json()["sha"] == COMMIT
     tree = get(paths, f"/api/models/{NAME}/tree/{quoted}").json()
     assert {row["path"]: row["size"] for row in tree} == {name: len(content) for name, content in FILES.items()}
+    assert get(paths, f"/{NAME}/resolve/{quoted}/config.json").content == FILES["config.json"]
 
 
 def test_part_of_a_file_is_read_by_its_range(paths: Paths) -> None:
@@ -54,6 +55,8 @@ def test_unknown_repository_and_revision_are_refused(paths: Paths) -> None:
     assert (other.status_code, other.headers["x-error-code"]) == (401, "RepoNotFound")
     revision = get(paths, f"/api/models/{NAME}/revision/v9")
     assert (revision.status_code, revision.headers["x-error-code"]) == (404, "RevisionNotFound")
+    file = get(paths, f"/{NAME}/resolve/v9/config.json")
+    assert (file.status_code, file.headers["x-error-code"]) == (404, "RevisionNotFound")
     file = get(paths, f"/{NAME}/resolve/main/nothing.json")
     assert (file.status_code, file.headers["x-error-code"]) == (404, "EntryNotFound")
 

@@ -33,7 +33,7 @@ def routes(paths: Paths) -> list[Route]:
     return [
         _route(paths, f"{api}/revision/{{revision:path}}", _revision),
         _route(paths, f"{api}/tree/{{revision:path}}", _tree),
-        _route(paths, f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve),
+        _route(paths, f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision_and_path:path}}", _resolve),
     ]
 
 
@@ -58,7 +58,7 @@ def _tree(_: Request, repository: StoredRepository) -> Response:
 
 
 def _resolve(request: Request, repository: StoredRepository) -> Response:
-    path = str(request.path_params["path"])
+    path = _revision_and_path(request, repository)[1]
     if path not in repository.files:
         return _refusal(404, "EntryNotFound", "Entry not found")
     content, headers = repository.files[path], {"x-repo-commit": repository.commit, "accept-ranges": "bytes"}
@@ -94,9 +94,19 @@ def _repository(paths: Paths, request: Request) -> StoredRepository | Response:
     except (NotInCatalogueError, ValueError):
         # The hub does not reveal whether a model is private or does not exist.
         return _refusal(401, "RepoNotFound", "Invalid username or password.")
-    if request.path_params["revision"] not in {repository.commit, *repository.revisions}:
-        return _refusal(404, "RevisionNotFound", f"Invalid rev id: {request.path_params['revision']}")
+    revision = _revision_and_path(request, repository)[0]
+    if revision not in {repository.commit, *repository.revisions}:
+        return _refusal(404, "RevisionNotFound", f"Invalid rev id: {revision}")
     return repository
+
+
+def _revision_and_path(request: Request, repository: StoredRepository) -> tuple[str, str]:
+    """The revision that is asked for, and the file's path, "" for none; a branch's name may have slashes too."""
+    if "revision" in request.path_params:
+        return str(request.path_params["revision"]), ""
+    rest = str(request.path_params["revision_and_path"])
+    revision = next((name for name in repository.revisions if rest.startswith(f"{name}/")), rest.partition("/")[0])
+    return revision, rest.removeprefix(f"{revision}/")
 
 
 @cache
