@@ -47,6 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "large.sh").write_text("vllm serve a " + "b" * MOST_BYTES)
     (folder / "llama.sh").write_text("llama-server -m gemma.gguf")
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # no hub: nobody listens there
     return folder
 
 
@@ -192,6 +193,7 @@ def test_a_part_that_is_left_out_is_named_in_file_and_output(
         assert repair in shown
 
 
+@pytest.mark.slow
 def test_a_stack_that_the_plan_refuses_is_written_with_its_problems(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

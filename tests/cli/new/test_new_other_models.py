@@ -165,6 +165,7 @@ def test_model_that_cannot_be_read_makes_no_project(
     assert not token or token not in text
 
 
+@pytest.mark.slow
 def test_hub_that_does_not_respond_is_named_and_nothing_made(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,6 +199,7 @@ def test_option_names_the_folder_that_an_input_serves(here: Path) -> None:
     assert Project(here / "team").configuration("tiny-llama")["model"] == "tiny-llama"
 
 
+@pytest.mark.slow
 def test_unread_model_of_an_input_names_the_command(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
