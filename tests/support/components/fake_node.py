@@ -24,6 +24,7 @@ MODEL = "/dev/shm/models/gemma"  # noqa: S108 - a folder of the node, below its 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass

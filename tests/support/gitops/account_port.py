@@ -45,7 +45,7 @@ def serving(base: str, token: Callable[[], str]) -> Iterator[str]:
                 handler.wfile.write(answer.content)
 
         verbs = {f"do_{verb}": handle for verb in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
-        quiet = {"protocol_version": "HTTP/1.1", "log_message": lambda *_: None}
+        quiet = {"protocol_version": "HTTP/1.1", "disable_nagle_algorithm": True, "log_message": lambda *_: None}
         handler = type("Handler", (BaseHTTPRequestHandler,), {**verbs, **quiet})
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         server.daemon_threads = True

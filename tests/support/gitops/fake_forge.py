@@ -314,6 +314,7 @@ def fake_forge(kind: str = "github", **options: Any) -> Iterator[FakeForge]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def handle_any(self) -> None:
             parts = urlsplit(self.path)

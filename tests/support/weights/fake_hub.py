@@ -79,6 +79,7 @@ def git_hash(content):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer in two writes takes 40 ms
     hub: FakeHub
 
     def do_GET(self):
