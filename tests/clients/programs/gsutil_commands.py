@@ -4,6 +4,7 @@ Argument: the program's path. Needs GOOGLE_CLOUD_PROJECT, and BOTO_CONFIG: setti
 address.
 """
 
+import contextlib
 import importlib
 import os
 import runpy
@@ -45,6 +46,8 @@ def run(*arguments: object, content: bytes = b"") -> bytes:
         if not pid:
             _become(command, source.fileno(), output.fileno(), log.fileno())
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # the processes that gsutil shares its work among end with an interpreter
         output.seek(0)
         log.seek(0)
         stdout, errors = output.read(), log.read().decode()
@@ -58,6 +61,7 @@ def _become(command: list[str], *descriptors: int) -> NoReturn:
     """Run gsutil in this process, a fork: a new interpreter imports for longer than most commands take."""
     status = 0
     try:
+        os.setpgid(0, 0)
         signal.alarm(_SECONDS)
         for place, descriptor in enumerate(descriptors):
             os.dup2(descriptor, place)
