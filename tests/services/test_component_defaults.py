@@ -54,7 +54,7 @@ class Calls:
 
     def watch(self, program: Callable[[], None]) -> None:
         """Run a program on the listening engine, which has a thread of its own."""
-        threading.settrace(self._note)  # told of calls alone: a profiler is told of each return and of C as well
+        threading.settrace(self._note)  # it gets calls alone; a profiler gets each return and the calls of C as well
         try:
             declare(program)
         finally:

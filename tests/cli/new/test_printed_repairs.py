@@ -17,7 +17,7 @@ import pytest
 
 from bezel.cli.command_table import root_parser
 from bezel.cli.main import main, parse
-from bezel_base.command_line.parser import UsageError
+from bezel_base.command_line.parser import Parser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,8 +66,8 @@ PROGRAM = ".venv/bin/bezel"
 def commands() -> Iterator[tuple[str, bool]]:
     """Every command of the program, and whether it takes a word."""
 
-    def below(parser: object, names: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-        parser = parser.fill()  # type: ignore[attr-defined]
+    def below(parser: Parser, names: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        parser.fill()
         groups = parser._subparsers._group_actions if parser._subparsers else []
         if not groups:
             yield " ".join(names), any(not action.option_strings for action in parser._actions)

@@ -41,7 +41,7 @@ def patterned_path(source, method):
         value = parameter.get("pattern", "^x1$").strip("^$")
         for form, text in FORMS.items():
             value = value.replace(form, text)
-        path = re.sub(r"\{\+?" + re.escape(name) + r"\}", lambda _: value, path)  # noqa: B023
+        path = re.sub(r"\{\+?" + re.escape(name) + r"\}", lambda _, value=value: value, path)
     return "" if set("{[(*+?") & set(path) else path
 
 

@@ -12,7 +12,7 @@ from bezel_simulated_vllm.api.beam_search import BeamSearch
 from bezel_simulated_vllm.api.bodies import ChatBody, CompletionBody
 from bezel_simulated_vllm.api.errors import EngineRefusedError, api_error
 from bezel_simulated_vllm.api.structured import required_tool, scripted_answer
-from bezel_simulated_vllm.api.tool_calls.parsers import is_stub
+from bezel_simulated_vllm.api.tool_calls.parsers import reads_no_answer
 from bezel_simulated_vllm.api.validation.parameters import (
     check_compilation,
     check_engine,
@@ -292,8 +292,8 @@ def _refusal(
         check_compilation(body, engine.judge)
     except EngineRefusedError as error:
         return error
-    if isinstance(body, ChatBody) and is_stub(settings, body):
-        return EngineRefusedError(api_error("stub-parser"))
+    if isinstance(body, ChatBody) and reads_no_answer(settings, body):
+        return EngineRefusedError(api_error("parser-of-another-model"))
     if body.parallel_rank not in (None, 0) and not body.use_beam_search:
         return EngineRefusedError(api_error("parallel-rank", rank=body.parallel_rank))
     return None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 _SHORT_ID = 9
-_STUB = "openai"
+_ONLY_OF_GPT_OSS = "openai"
 
 
 @functools.cache
@@ -55,9 +55,9 @@ def reads_json_pieces(parser: str | None) -> bool:
     return parser in _parsers()["silent_arguments"]
 
 
-def is_stub(settings: EngineSettings, body: ChatBody) -> bool:
+def reads_no_answer(settings: EngineSettings, body: ChatBody) -> bool:
     """Whether reading the answer fails: the parser of gpt-oss with another model reads nothing."""
-    if settings.tool_parser != _STUB or settings.model.config.get("model_type") == "gpt_oss":
+    if settings.tool_parser != _ONLY_OF_GPT_OSS or settings.model.config.get("model_type") == "gpt_oss":
         return False
     return bool(body.tools) and body.tool_choice != "none" and settings.auto_tools
 
