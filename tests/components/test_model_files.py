@@ -1,9 +1,11 @@
 """A bucket without a whole model stops the deploy, and the message says how to copy one."""
 
 import json
+import pickle
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dill
 import pulumi
@@ -204,6 +206,19 @@ def test_the_resource_says_what_it_looks_at_and_keeps_no_secret() -> None:
     assert declared.type == "pulumi-python:dynamic/components:ModelFiles"
     assert declared.inputs["path"] == FOLDER
     assert isinstance(declared.inputs["__provider"], str)
+
+
+def test_programs_of_tests_leave_the_pickler_as_it_was() -> None:
+    pickler: Any = pickle._Pickler
+    before = pickler._batch_setitems
+    args = ModelFilesArgs(bucket="acme-models", path=FOLDER, source="google/x", bucket_url="gs://acme-models")
+    assert declare(lambda: ModelFiles("model", args)).one("ModelFiles").inputs["__provider"]
+    assert pickler._batch_setitems is before
+    try:
+        serialize_provider(ModelFilesProvider())  # Pulumi alone wraps it once more
+        assert pickler._batch_setitems is not before
+    finally:
+        pickler._batch_setitems = before
 
 
 def test_while_the_bucket_is_unknown_its_name_is_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -191,7 +192,7 @@ def declare(
 
     loop = asyncio.new_event_loop()
     # With each resource Pulumi notes the whole stack: a thread of its own has few frames, a test a hundred.
-    with closing(loop), ThreadPoolExecutor(1) as pool, _short_traces():
+    with closing(loop), ThreadPoolExecutor(1) as pool, _short_traces(), _restored_pickler():
         pool.submit(with_a_loop).result()
     return declarations
 
@@ -208,6 +209,17 @@ def _short_traces() -> Iterator[None]:
             del sys.tracebacklimit
         else:
             sys.tracebacklimit = before
+
+
+@contextmanager
+def _restored_pickler() -> Iterator[None]:
+    """Undo what Pulumi leaves in `pickle`: a further wrapper for each dynamic resource, too deep after some hundred."""
+    pickler: Any = pickle._Pickler
+    before = pickler._batch_setitems, pickler.save_dict
+    try:
+        yield
+    finally:
+        pickler._batch_setitems, pickler.save_dict = before
 
 
 def has_unknown(value: object) -> bool:
