@@ -49,8 +49,8 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
     port = sockets[0].getsockname()[1]
 
     def ready() -> None:
-        say(f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1")
-        say("OPENAI_API_KEY=unused")
+        say(f"export OPENAI_BASE_URL=http://127.0.0.1:{port}/v1")
+        say("export OPENAI_API_KEY=unused")
         kind = " (a simulated server)" if access.simulated else ""
         note(f"passes requests on to {access.url}{kind}; Ctrl-C ends it")
 

@@ -91,7 +91,7 @@ def proxy(url: str, variables: dict[str, str], *options: str) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
+            yield process.stdout.readline().strip().removeprefix("export OPENAI_BASE_URL=")
         finally:
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0

@@ -52,6 +52,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     summary = summary.replace(f" --dir {quick.cloud}", "")
     assert shape(summary) == shape(shown), "README shows another output"
     assert "1.0465 USD per hour" in made.text
+    check_the_printed_lines(quick, made.text)
     first = quick.outputs()
     assert first["simulated"] is True
     assert first["smoke"]["verdict"]["ok"] is True
@@ -135,6 +136,17 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert quick.exists()["objects"] == weights
     assert quick.local("stop").code == 0
     assert files_with_the_secret(quick.cloud) == []
+
+
+def check_the_printed_lines(quick: Rehearsal, made: str) -> None:
+    """What `make up` and `bezel endpoint` print to call the stack answers as it is pasted into a shell."""
+    request = made[made.index("  curl -N") :].partition("\n\n")[0]
+    shown = quick.bezel("endpoint", "l4-qat", **quick.variables()).text
+    (models,) = [line for line in shown.splitlines() if "curl" in line]
+    for line, answer in ((request, "data: [DONE]"), (models, '"object":"list"')):
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        shell = os.environ | {"PATH": path}
+        assert answer in subprocess.check_output(["bash", "-c", line], cwd=quick.folder, env=shell, text=True), line
 
 
 def cut_by_a_full_disk(rehearsal: Rehearsal) -> None:

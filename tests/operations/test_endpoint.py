@@ -1,14 +1,21 @@
 """Endpoint of a stack: the address and the commands of its access, without a request to anybody."""
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bezel.operations.deployment.server_access import ServerAccess
 from bezel.operations.endpoint.endpoint import Endpoint, EndpointArguments, endpoint
+from bezel.operations.endpoint.token_command import token_command
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed, service_resource, state_of
+from tests.support.rest.fake_google import Answer
 
 URL = "https://llm.example"
+SHELLS = [name for name in ("bash", "dash", "zsh") if shutil.which(name)]
 
 
 def of(cloud: Deployed, *resources: dict[str, Any], url: str = URL) -> Endpoint:
@@ -47,7 +54,62 @@ def test_the_smoke_check_s_account_gets_a_token_of_its_audience(cloud: Deployed)
     endpoint_of_stack = of(
         cloud, service_resource(), check(audience="https://own.example", impersonate="caller@acme.example")
     )
-    assert "--impersonate-service-account=caller@acme.example --audiences=https://own.example" in endpoint_of_stack.curl
+    account = "--impersonate-service-account=caller@acme.example --audiences=https://own.example --include-email"
+    assert account in endpoint_of_stack.curl
+
+
+def programs_in(folder: Path, **scripts: str) -> dict[str, str]:
+    """Variables of a shell that has these programs before its own."""
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin", "no_proxy": "*"}
+
+
+def printed_line(endpoint_of_stack: Endpoint) -> str:
+    (line,) = [line for line in endpoint_of_stack.text().splitlines() if "curl" in line]
+    return line
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_printed_line_answers_on_localcloud(cloud: Deployed, tmp_path: Path, shell: str) -> None:
+    cloud.server.routes.insert(0, lambda call: Answer(json={"data": []}) if call.path == "/v1/models" else None)
+    key_file = tmp_path / "two words" / "credentials.json"
+    cloud.context.environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(key_file)  # type: ignore[index]
+    line = printed_line(of(cloud, url=cloud.server.url))
+    variables = programs_in(tmp_path, bezel='echo "of $*"')
+    ran = subprocess.run([shell, "-c", line], env=variables, capture_output=True, text=True, check=True)
+    assert ran.stdout == '{"data": []}'
+    (call,) = cloud.server.calls
+    token = f"of local token {cloud.server.url} --dir {key_file.parent}"
+    assert call.headers["authorization"] == f"Bearer {token}"
+
+
+def test_the_printed_line_has_the_token_of_gcloud_on_google(cloud: Deployed, tmp_path: Path) -> None:
+    line = printed_line(of(cloud, service_resource(), check(audience=URL, impersonate="caller@acme.example")))
+    variables = programs_in(tmp_path, gcloud="shift 2; echo $#:$1", curl='printf "%s\\n" "$@"')
+    ran = subprocess.run(["bash", "-c", line], env=variables, capture_output=True, text=True, check=True)
+    token = "3:--impersonate-service-account=caller@acme.example"
+    assert ran.stdout.splitlines() == ["-H", f"Authorization: Bearer {token}", f"{URL}/v1/models"]
+
+
+@pytest.mark.parametrize(
+    ("url", "key_file", "command"),
+    [
+        ("http://127.0.0.1:8080", "/chat/.localcloud/credentials.json", "bezel local token http://127.0.0.1:8080"),
+        ("https://localhost:8080", "", "bezel local token https://localhost:8080"),
+        (
+            "http://127.0.0.1:8080",
+            "/chat/docs/.localcloud/credentials.json",
+            "bezel local token http://127.0.0.1:8080 --dir /chat/docs/.localcloud",
+        ),
+        ("https://localhost.example", "/chat/.localcloud/credentials.json", "gcloud auth print-identity-token"),
+    ],
+    ids=["the project's own", "no key file", "elsewhere", "not on this machine"],
+)
+def test_a_token_is_asked_of_the_cloud_that_has_the_stack(url: str, key_file: str, command: str) -> None:
+    environ = {"GOOGLE_APPLICATION_CREDENTIALS": key_file}
+    assert token_command(ServerAccess(url, url), environ, Path("/chat")) == command
 
 
 def test_a_stack_without_an_address_has_no_endpoint(cloud: Deployed) -> None:

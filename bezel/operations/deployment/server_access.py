@@ -52,11 +52,15 @@ def access_of(deployment: Deployment) -> ServerAccess:
     if not deployment.url and (served := deployment.served_models):
         addresses = ", ".join(f"{name} ({outputs['url']})" for name, outputs in served.items())
         consequence = f"it serves several models: {addresses}."
-        repair = f"name the address of one: --url {shell_word(str(next(iter(served.values()))['url']))}."
+        url = shell_word(str(next(iter(served.values()))["url"]))
+        repair = (
+            f"let the program export the `url` of one as its output, or call one by `bezel proxy --url {url}` and "
+            f"`bezel bench run --url {url}`."
+        )
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     if not deployment.url:
         consequence = "its state has no address of a server: the deployment is unfinished, or serves internally only."
-        repair = f"deploy it: `pulumi up --stack {shell_word(deployment.stack)}`, or name an address with --url."
+        repair = f"deploy it: `bezel deploy {shell_word(deployment.stack)}`; `bezel proxy --url` calls any address."
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     url, check = deployment.url.rstrip("/"), _check(deployment)
     service = deployment.service

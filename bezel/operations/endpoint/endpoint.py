@@ -6,6 +6,7 @@ from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
+from bezel.operations.endpoint.token_command import token_command
 from bezel.operations.results import Result, lines
 from bezel_base.text.shell import shell_word
 
@@ -28,12 +29,15 @@ class Endpoint(Result):
     service_account: str | None = Field(
         description="account that the smoke check identifies itself as; null for the caller"
     )
-    curl: str = Field(description="a command that lists the models; it may start an instance, which costs money")
+    curl: str = Field(
+        description="a command that lists the models, with a token of the cloud that the stack is on; it may start an "
+        "instance, which costs money"
+    )
     proxy: str | None = Field(description="a command that adds the token for clients that cannot; null without one")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
     def text(self) -> str:
-        """The address and the commands."""
+        """The address, then the commands, each on a line of its own."""
         account = f" as {self.service_account}" if self.service_account else ""
         access = "public" if self.is_public else f"identity token of audience {self.audience}{account}"
         head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
@@ -41,10 +45,10 @@ class Endpoint(Result):
             ("model", self.model),
             ("access", access),
             ("OpenAI base URL", self.openai_base_url),
-            ("curl", self.curl),
-            ("proxy", self.proxy),
         )
-        return f"{head}\n{lines(rows)}"
+        shown = "List the models:" if self.proxy is None else "List the models, or serve clients that send no token:"
+        commands = "".join(f"  {command}\n" for command in (self.curl, self.proxy) if command is not None)
+        return f"{head}\n{lines(rows)}\n{shown}\n\n{commands}"
 
 
 def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
@@ -54,12 +58,7 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         UserError: The backend has no such stack, or it has no address.
     """
     access = access_of(context.deployment(arguments.stack))
-    token = "gcloud auth print-identity-token"  # noqa: S105 - a command
-    if access.impersonate:
-        # Only a service account's token can have an audience (gcloud's reference of the command).
-        token += (
-            f" --impersonate-service-account={shell_word(access.impersonate)} --audiences={shell_word(access.audience)}"
-        )
+    token = token_command(access, context.environ, context.folder)
     header = "" if access.public else f' -H "Authorization: Bearer $({token})"'
     return Endpoint(
         stack=arguments.stack,
