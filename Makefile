@@ -41,7 +41,7 @@ preview: setup ## show the changes that `make up` would make
 outputs: setup ## print the stack's outputs as JSON
 	@$(LOCAL) outputs "$$STACK"
 
-down: setup ## destroy STACK and stop the embedded cloud
+down: setup ## destroy STACK; the last one ends the embedded cloud
 	@$(LOCAL) down "$$STACK" $(OPTIONS)
 
 recover: setup ## after a kill: unlock STACK and reconcile unfinished changes

@@ -1,6 +1,7 @@
 """The `bezel` command as a user types it: what it prints, and its exit code."""
 
 import fcntl
+import json
 import os
 import re
 import select
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bezel.cli.main import main
+from bezel_localcloud import control, seed
 from bezel_localcloud.core.files.locks import using
 from tests.support.cli.refused import NETWORK, refused_create
 
@@ -116,10 +118,30 @@ def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(run_here: R
         code, out, err = run_here("local", "recover", "l4-qat", "--forget", *place)
         assert (code, err) == (0, "")
         assert "l4-qat: 1 of the resources that exist already are left alone" in out
-        code, _, err = run_here("local", "down", "l4-qat", *place)
+        other = keep_stack_of_another_project(tmp_path / "cloud")
+        code, out, err = run_here("local", "down", "l4-qat", *place)
         assert (code, err) == (0, "")
+        assert "localcloud keeps running: dev of the project chat is deployed on it; it ends with the last " in out
+        assert run_here("local", "status", *place)[0] == 0
+        other.unlink()
+        code, out, err = run_here("local", "down", "l4-qat", *place)
+        assert (code, err) == (0, "")
+        assert "localcloud has ended" in out
+        assert run_here("local", "status", *place)[0] == 1
     finally:
         run_here("local", "stop", *place)
+
+
+def keep_stack_of_another_project(cloud: Path) -> Path:
+    """Write the state of a stack that has a bucket of a running localcloud; return its file."""
+    endpoint = control.status(cloud)
+    assert endpoint is not None
+    seed.seed(endpoint, "shelf", "", {})
+    file = cloud / "state" / ".pulumi" / "stacks" / "chat" / "dev.json"
+    file.parent.mkdir()
+    resources = [{"type": "gcp:storage/bucket:Bucket", "id": "shelf"}]
+    file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": {"resources": resources}}}))
+    return file
 
 
 def waiting_for(lock: Path) -> int:

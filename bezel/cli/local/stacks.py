@@ -21,13 +21,13 @@ from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.local.typed_commands import as_typed
 from bezel.cli.up_summary import off_hours, summary
+from bezel.engine.local.cloud_stacks import CloudStacks, cloud_stacks
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.local.place import Provider
 from bezel.engine.local.project_places import run_folder
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
 from bezel.engine.run.process import end_with_make
-from bezel.engine.state.folder import outputs_in
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
@@ -121,21 +121,27 @@ class Local:
             _check_down(plan, engine, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).end.code
             if code == 0:
-                self._end_cloud(engine, stack, use)
+                self._end_cloud(engine, endpoint, stack, use)
             return code
         return self._up(engine, stack, options) or self._summarize(engine, endpoint, stack)
 
-    def _end_cloud(self, engine: LocalEngine, stack: str, use: Use) -> None:
-        """End localcloud unless another command uses it, and say what is left."""
+    def _end_cloud(self, engine: LocalEngine, endpoint: Endpoint, stack: str, use: Use) -> None:
+        """End localcloud unless another command uses it or a stack is left on it, and say what is left."""
+        import httpx  # late: no other command here needs it
+
+        present = CloudStacks((), ())
+        with suppress(httpx.HTTPError):  # one that does not respond serves no stack
+            present = cloud_stacks(engine.state, control.inventory(endpoint))
+        if deployed := present.text(self.project.name):
+            option = f" --dir {shell_word(folder)}" if (folder := self._folder_to_name()) else ""
+            end = f"it ends with the last stack, or by `bezel local stop{option}`"
+            say(as_typed(f"localcloud keeps running: {deployed}; {end}"))
+            return
         if not use.take_alone():
             say("localcloud keeps running: another command uses it")
             return
         control.stop(self.cloud.directory)
         say(f"localcloud has ended; history and logs of {stack} stay in {self.cloud.directory}")
-        others = [other for other in self.project.stacks() if other != stack and _is_deployed(engine, other)]
-        if others:
-            listed = ", ".join(others)
-            say(f"its servers of {listed} have ended with it: `make up STACK=NAME` starts those of a stack again")
 
     def recover(self, stack: str, *, adopt: bool, forget: bool = False) -> int:
         """Repair the state that a killed run of the engine left; return the exit code.
@@ -182,13 +188,17 @@ class Local:
         url = str(outputs.get("url", ""))
         failure = why_not_serving(url, lambda: self.cloud.token(url))
         now = datetime.now(UTC)
-        usual = self.cloud.program.default_directory()
-        folder = "" if self.cloud.directory.absolute() == usual.absolute() else str(self.cloud.directory)
+        folder = self._folder_to_name()
         text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure, folder=folder)
         sys.stdout.write(as_typed(text))
         if hint := shell_hint([text], self.cloud.directory, os.environ):
             say(as_typed(hint))
         return 1 if failure and not off_hours(outputs, now) else 0
+
+    def _folder_to_name(self) -> str:
+        """Folder of localcloud that printed commands have to name; "" where they find it by themselves."""
+        usual = self.cloud.program.default_directory()
+        return "" if self.cloud.directory.absolute() == usual.absolute() else str(self.cloud.directory)
 
     def engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
         """The engine with its environment; `use` is passed on to its runs."""
@@ -278,13 +288,6 @@ class Local:
             say(f"copied synthetic weights of {name or f'an adapter of {plan.model}'} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
-
-
-def _is_deployed(engine: LocalEngine, stack: str) -> bool:
-    """Whether a stack has outputs; not where its state cannot be read, which its own commands say."""
-    with suppress(UserError):
-        return bool(outputs_in(engine.state, engine.project.name, stack))
-    return False
 
 
 def _is_lease(plan: "AnyPlan | None") -> bool:

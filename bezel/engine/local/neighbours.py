@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.engine.state.folder import latest_of
+from bezel.engine.state.folder import states_in
 from bezel.planner import LeasePlan
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word
@@ -60,14 +60,9 @@ def planned_ids(plan: "AnyPlan") -> frozenset[str]:
 
 def _other_stacks(state: Path, project: str) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Project, stack and ids of resources of every other project's stacks; a state that cannot be read is left out."""
-    for file in sorted((state / ".pulumi" / "stacks").glob("*/*.json")):
-        if file.parent.name == project:
-            continue
-        try:
-            resources = latest_of(file.read_text(encoding="utf-8")).get("resources") or ()
-        except (OSError, ValueError):
-            continue
-        yield file.parent.name, file.stem, frozenset(_ids(resources))
+    for other, stack, latest in states_in(state):
+        if other != project:
+            yield other, stack, frozenset(_ids(latest.get("resources") or ()))
 
 
 def _ids(resources: Iterable[dict[str, object]]) -> Iterator[str]:

@@ -16,6 +16,7 @@ its temporary name (`.tmp`) after 2 s: an engine writes its few bytes in no time
 
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,17 @@ def latest_of(text: bytes | str) -> dict[str, Any]:
         raise ValueError("its latest state has no list of resources")
     state: dict[str, Any] = content
     return state
+
+
+def states_in(state: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Project, name and latest state of every stack of a folder; one that cannot be read is left out.
+
+    Args:
+        state: The folder of the file backend.
+    """
+    for file in sorted((state / ".pulumi" / "stacks").glob("*/*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            yield file.parent.name, file.stem, latest_of(file.read_text(encoding="utf-8"))
 
 
 def _file(state: Path, project: str, stack: str) -> Path:
