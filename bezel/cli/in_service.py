@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import httpx
 
+from bezel.diagnosis.client import error_text
 from bezel.rest.transport import new_client
 
 RESPONSE_SECONDS = 180.0
@@ -51,7 +52,4 @@ def _probe(client: httpx.Client, url: str, token: str) -> str:
         return f"no response ({type(error).__name__})"
     if response.status_code == 200:
         return ""
-    try:
-        return f"HTTP {response.status_code}: {response.json()['error']['message']}"
-    except (ValueError, LookupError, TypeError):
-        return f"HTTP {response.status_code}"
+    return error_text(response)

@@ -54,7 +54,8 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
         kind = " (a simulated server)" if access.simulated else ""
         note(f"passes requests on to {access.url}{kind}; Ctrl-C ends it")
 
-    async with Upstream(access.url, token, wait_seconds=options.wait) as upstream:
+    stack = options.stack or "STACK"
+    async with Upstream(access.url, token, wait_seconds=options.wait, stack=stack) as upstream:
         await serve(ProxyApp(upstream, _access_line), sockets, ready)
     note("the proxy has ended")
 

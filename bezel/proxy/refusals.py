@@ -1,28 +1,22 @@
 """Errors that the proxy sends its clients: OpenAI's JSON shape, with what happened and the repair.
 
-Owns the texts, and the reading of the platform's own error pages. The server's answers, which are JSON, are passed on
-as they are.
+Owns the texts of what the proxy itself meets. What a status of the platform means is the table's of
+`bezel_base.front.refusals`, as everywhere. The server's answers, which are JSON, are passed on as they are.
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from starlette.types import Send
 
-from bezel_base.front.refusals import page_words
+from bezel_base.front.refusals import any_refusal, page_words, refusal_named
 from bezel_base.text.redaction import redact
 
 PAGE: Final = 64 * 1024
 """Bytes of an error page that are read at most."""
-
-# Cloud Run's front, where it has no instance for a request: the request reached no server.
-_NO_INSTANCE = re.compile(
-    rb"Rate exceeded|no available instance|not available yet|failed the readiness check|takes no more requests"
-)
-_BROKEN = re.compile(rb"upstream connect error|malformed")
-_NO_INSTANCE_STATUS = {429, 503}
+# Kinds of any text: the page's own words say more.
+_ANY_TEXT = frozenset({"front_end", "internal", "server_failed", "server_refused"})
 
 
 @dataclass(frozen=True)
@@ -60,53 +54,27 @@ class Refusal:
         await send({"type": "http.response.body", "body": body})
 
 
-def has_no_instance(status: int, page: bytes) -> bool:
-    """Whether the platform responded that no instance could take the request."""
-    return status in _NO_INSTANCE_STATUS and bool(_NO_INSTANCE.search(page)) and not _BROKEN.search(page)
-
-
-def of_page(status: int, url: str, page: bytes, waited: float) -> Refusal:
-    """The refusal for an error page of the platform.
+def of_page(status: int, url: str, page: bytes, waited: float, *, is_html: bool, stack: str) -> Refusal:
+    """The refusal for an error page; it is final where no server can have got the request, which may be repeated.
 
     Args:
         status: Its status.
         url: URL of the service.
         page: The page's beginning.
         waited: Seconds for which the proxy repeated the request.
+        is_html: Whether it is for browsers, so that no server of models wrote it.
+        stack: Name of the stack, for commands.
     """
-    if has_no_instance(status, page):
-        text = (
-            f"The service has no free instance, and none started within {waited:.0f} s. Repair: try again later; see "
-            "the service's log for why no instance starts, and `scaling` in the stack file for how many may run."
-        )
-        return Refusal(status, "no_instance", text, is_final=True)
-    kind = _PAGES.get(status, "platform_error")
-    return Refusal(status, kind, _TEXTS[kind].format(status=status, url=url, page=_words(page)))
-
-
-_PAGES = {
-    401: "identity_refused",
-    403: "not_allowed",
-    404: "no_service",
-    413: "request_too_large",
-    503: "instance_lost",
-    504: "too_slow",
-}
-_TEXTS = {
-    "identity_refused": "The service at {url} refused the identity token. Repair: send the request again; the token is "
-    "for this URL, so start the proxy again if the service was replaced; if this machine's clock is wrong, set it.",
-    "not_allowed": "The identity of these credentials may not call the service at {url}. Repair: grant it "
-    "roles/run.invoker on the service.",
-    "no_service": "No service serves this path at {url}: the service was destroyed, or accepts internal requests only. "
-    "Repair: deploy the stack, then start the proxy again.",
-    "request_too_large": "The request is larger than the platform accepts (32 MiB). Repair: send less.",
-    "instance_lost": "The service's instance ended, or broke the connection, before it answered. The request may have "
-    "run, so it was not repeated. Repair: send it again; if it happens again, see the service's log.",
-    "too_slow": "The request reached the service's time limit before the first byte of an answer. Repair: ask for "
-    "fewer tokens, or raise the service's timeout in the stack file.",
-    "platform_error": "The platform in front of the service at {url} responded with HTTP {status}: {page}. Repair: "
-    "send the request again; if it happens again, see the service's log.",
-}
+    body = page.decode("utf-8", "replace")
+    refusal = (refusal_named if is_html else any_refusal)(status, body, stack)
+    quoted = page_words(body) if refusal.kind in _ANY_TEXT else ""
+    cause = refusal.cause + (f" ({quoted})" if quoted else "")
+    if refusal.is_unserved:
+        cause += f"; tried for {waited:.0f} s"
+    elif status >= 500:
+        cause += "; it may have run, so it was not sent again"
+    text = f"{url} answered HTTP {status}: {cause}. Repair: {refusal.advice}"
+    return Refusal(status, refusal.kind, text, is_final=refusal.is_unserved)
 
 
 def unreachable(url: str, reason: str, waited: float) -> Refusal:
@@ -154,8 +122,3 @@ def foreign_caller(text: str) -> Refusal:
 def internal() -> Refusal:
     """The refusal where the proxy itself failed."""
     return Refusal(500, "proxy_failed", "The proxy failed; its log on standard error has the reason.", is_final=True)
-
-
-def _words(page: bytes) -> str:
-    """The text of a page in one line."""
-    return page_words(page.decode("utf-8", "replace")) or "an empty page"

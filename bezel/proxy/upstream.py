@@ -147,6 +147,7 @@ class Upstream:
         token: IdentityToken | None,
         *,
         wait_seconds: float,
+        stack: str = "STACK",
         clock: Callable[[], float] = time.monotonic,
         environ_proxies: Callable[[], Mapping[str, str]] = getproxies,
     ) -> None:
@@ -156,12 +157,13 @@ class Upstream:
             url: URL of the service; a path in it precedes that of each request.
             token: The identity token; None for a service that needs none.
             wait_seconds: Time for which a request is repeated where that is safe.
+            stack: Name of the stack, for commands of error messages.
             clock: Monotonic clock in seconds.
             environ_proxies: Proxies of the environment by scheme.
         """
         parts = urlsplit(url)
         self.url = url.rstrip("/")
-        self._token, self._wait, self._clock = token, wait_seconds, clock
+        self._token, self._wait, self._stack, self._clock = token, wait_seconds, stack, clock
         self._scheme, self._prefix = parts.scheme.encode(), parts.path.rstrip("/").encode()
         self._host, self._port = (parts.hostname or "").encode("idna"), parts.port
         self._netloc = parts.netloc.rpartition("@")[2].encode("idna")
@@ -212,8 +214,10 @@ class Upstream:
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
             refusal = refusals.broken_before_answer(self.url, reason_of(error))
             return _Failure(0, refusal, is_repeatable=not exchange.body.is_empty and not exchange.body.is_handed_over)
-        refusal = refusals.of_page(answer.status, self.url, page, self._clock() - began)
-        return _Failure(answer.status, refusal, is_repeatable=refusals.has_no_instance(answer.status, page))
+        is_html = answer.header(b"content-type").startswith(b"text/html")
+        waited = self._clock() - began
+        refusal = refusals.of_page(answer.status, self.url, page, waited, is_html=is_html, stack=self._stack)
+        return _Failure(answer.status, refusal, is_repeatable=refusal.is_final)
 
     async def _attempt(self, exchange: Exchange, token: str) -> Answer:
         headers = [line for line in exchange.headers if line[0] not in _DROPPED and not _is_callers_own(line[0])]

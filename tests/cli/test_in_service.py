@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from bezel.cli.in_service import why_not_serving
+from bezel_base.front.refusals import refusal_named
 from tests.support.rest.fake_google import Answer, Call, serving
 
 
@@ -41,7 +42,7 @@ def test_one_that_is_busy_for_a_moment_is_asked_again() -> None:
     ("answer", "text"),
     [
         (Answer(503, {"error": {"message": "no machine: 0 of 1 passed"}}), "HTTP 503: no machine: 0 of 1 passed"),
-        (Answer(403, text="<html>Forbidden</html>"), "HTTP 403"),
+        (Answer(429, text="Rate exceeded."), f"HTTP 429: {refusal_named(429, 'Rate exceeded').cause}"),
         (Answer(500, ["a list"]), "HTTP 500"),
         (Answer(reset=True), "no response (RemoteProtocolError)"),
     ],

@@ -6,7 +6,9 @@ import pytest
 
 from base_support.front_answers import ANSWERS
 from bezel.diagnosis.diagnosis import named_causes
-from bezel_base.front.refusals import refusal_named, refusal_of
+from bezel.proxy.refusals import of_page
+from bezel_base.front.refusals import any_refusal, refusal_named, refusal_of
+from bezel_components.config import gateway
 from tests.support.docs.markdown import ROOT
 
 VLLM = ROOT / "packages/simulated-vllm/tests/fixtures/vllm"
@@ -28,3 +30,20 @@ def test_the_words_of_a_refusal_are_no_cause_of_a_failed_deploy(status: int, bod
     refusal = refusal_named(status, body)
     observed = f"waited 3 s for /health to return 200, the last state was: HTTP {status}: {refusal.cause}"
     assert list(named_causes([observed, refusal.advice])) == [], kind
+
+
+def test_each_error_of_the_gateway_is_known_as_its_own() -> None:
+    text = "\n".join([*gateway._errors(2, 2), *gateway._frontend(2, (1, 2))])
+    errors = re.findall(r"(?:status|http-error status) (\d{3}) content-type application/json \S+ '(\{.*?\}\})'", text)
+    assert {int(status) for status, _ in errors} == {400, 404, 405, 408, 500, 502, 503, 504}
+    assert {any_refusal(int(status), body).by for status, body in errors} == {"gateway"}
+
+
+@pytest.mark.parametrize(("status", "body", "kind"), [row for row in ANSWERS if row[0] >= 400])
+def test_the_proxy_explains_a_status_as_every_command_does(status: int, body: str, kind: str) -> None:
+    refusal = any_refusal(status, body, "dev")
+    shown = of_page(status, "https://llm.example", body.encode(), 3.0, is_html=False, stack="dev")
+    assert (shown.kind, shown.status, shown.is_final) == (kind, status, refusal.is_unserved)
+    assert shown.text.startswith(f"https://llm.example answered HTTP {status}: {refusal.cause}")
+    assert shown.text.endswith(f"Repair: {refusal.advice}")
+    assert ("may have run" in shown.text) is (status >= 500 and not refusal.is_unserved)

@@ -69,7 +69,7 @@ def test_an_answer_of_the_server_itself_stays_the_servers(server: ModelServer) -
     error = {"error": {"message": "The model `x` does not exist.", "code": 404}}
     server.answers |= {path: Answer(status=404, json=error) for path in PATHS}
     text = answer_text(server, "query")
-    assert "it answered HTTP 404: The model `x` does not exist." in text
+    assert "the server has no such path or model: HTTP 404: The model `x` does not exist." in text
     assert "`bezel models dev` lists what it serves" in text
     assert "answered by the platform" not in text
 

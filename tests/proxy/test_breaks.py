@@ -58,11 +58,11 @@ def test_a_request_for_which_the_platform_has_no_instance_is_sent_again(status, 
 @pytest.mark.parametrize(
     ("status", "page", "kind"),
     [
-        (503, BROKEN, "instance_lost"),
-        (403, b"<h1>Forbidden</h1>", "not_allowed"),
+        (503, BROKEN, "lost"),
+        (403, b"<h1>Forbidden</h1>", "rights"),
         (404, b"<h1>Page not found</h1>", "no_service"),
-        (504, b"upstream request timeout", "too_slow"),
-        (500, b"<h1>Server Error</h1>", "platform_error"),
+        (504, b"upstream request timeout", "timeout"),
+        (500, b"<h1>Server Error</h1>", "internal"),
     ],
 )
 def test_any_other_error_page_is_reported_with_its_status_and_not_repeated(status, page, kind):
@@ -86,7 +86,7 @@ def test_a_request_larger_than_what_is_kept_is_sent_once():
 
         async with running_proxy(refuse) as proxy:
             answer = await proxy.post(b"x" * (KEPT + 1))
-        assert (kind_of(answer), len(proxy.received)) == ("no_instance", 1)
+        assert (kind_of(answer), len(proxy.received)) == ("not_started", 1)
 
     asyncio.run(run())
 
@@ -99,7 +99,7 @@ def test_repetitions_end_and_the_client_learns_why():
 
         async with running_proxy(refuse, wait=0.2) as proxy:
             answer = await proxy.post()
-        assert (answer.status_code, kind_of(answer)) == (503, "no_instance")
+        assert (answer.status_code, kind_of(answer)) == (503, "not_started")
         assert answer.headers["x-should-retry"] == "false"
 
     asyncio.run(run())

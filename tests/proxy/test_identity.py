@@ -85,7 +85,7 @@ def test_a_service_that_refuses_every_token_is_reported_after_one_repeat():
 
         async with running_proxy(refuse) as proxy:
             answer = await proxy.post()
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "identity_refused")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "identity")
         assert len(proxy.received) == 2
 
     asyncio.run(run())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bezel.leases.clock import unix
 from bezel.operations.log_reading.entries import LogEntry
-from bezel_base.front.refusals import FrontRefusal, refusal_named
+from bezel_base.front.refusals import Refusal, logged_refusal
 
 _RECENT_SECONDS = 600.0
 _FEW = 0.05
@@ -32,14 +32,14 @@ class FailedRequests:
     """Requests that failed in one way.
 
     Attributes:
-        refusal: What the platform's answer means; None where the server answered.
+        refusal: Whose answer it was, and what it means.
         status: HTTP status.
         count: Their number, of `total` requests of the window.
         last: Time of the newest one.
         is_past: Whether the service has served since then as if nothing had been.
     """
 
-    refusal: FrontRefusal | None
+    refusal: Refusal
     status: int
     count: int
     total: int
@@ -69,8 +69,7 @@ def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack:
     failures: dict[tuple[int, str], list[LoggedRequest]] = {}
     for each in requests:
         if each.status >= 400:
-            front = refusal_named(each.status, each.message, stack) if each.message else None
-            failures.setdefault((each.status, front.kind if front else ""), []).append(each)
+            failures.setdefault((each.status, logged_refusal(each.status, each.message).kind), []).append(each)
     result = []
     for (status, _), failed in failures.items():
         last = failed[-1]
@@ -81,7 +80,7 @@ def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack:
             continue
         result.append(
             FailedRequests(
-                refusal_named(status, last.message, stack) if last.message else None,
+                logged_refusal(status, last.message, stack),
                 status,
                 number if is_present else len(failed),
                 len(recent) if is_present else len(requests),

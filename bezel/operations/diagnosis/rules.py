@@ -151,14 +151,11 @@ def _of_text(diagnosis: Diagnosis, lines: Sequence[LogLine], *, is_past: bool, a
 def _of_requests(failed: FailedRequests) -> Finding:
     """What requests of the platform's log met: its own refusal, or an error of the server."""
     share = f"{failed.count} of {failed.total} requests"
-    cause, repair = "the server itself answered them so", "the causes beside this one are why; else read its log."
-    if failed.refusal is not None:
-        cause, repair = failed.refusal.cause, failed.refusal.repair
     return Finding(
-        kind=f"requests_{failed.refusal.kind if failed.refusal else failed.status}",
+        kind=f"requests_{failed.refusal.kind}",
         source="requests",
-        cause=f"{share} got HTTP {failed.status}: {cause}",
-        repair=repair,
+        cause=f"{share} got HTTP {failed.status}: {failed.refusal.cause}",
+        repair=failed.refusal.repair,
         evidence=f"request log: {share}, HTTP {failed.status}",
         at=failed.last or None,
         is_past=failed.is_past,

@@ -21,7 +21,7 @@ from bezel.operations.redaction import clean_text
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
 from bezel_base.errors import Problem, UserError
-from bezel_base.front.refusals import page_words, refusal_of
+from bezel_base.front.refusals import any_refusal, page_words
 from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
@@ -130,21 +130,15 @@ class DeployedServer:
                 return
 
     def refusal_error(self, path: str, reply: Reply) -> ServerError:
-        """The error of an answer that is not a 200: the server's own, or that of a front end in its place."""
-        front = refusal_of(reply.status, reply.text, self._stack)
-        if front is not None:
-            consequence = f"{front.cause} (HTTP {reply.status}, answered by the platform, not by the server)."
-            return ServerError(Problem(f"{self.url}{path}", None, consequence, front.advice))
-        message = clean_text(error_message(reply), _MESSAGE)
-        consequence = f"it answered HTTP {reply.status}" + (f": {message.rstrip('.')}" if message else "") + "."
-        repair = f"`bezel advise {shell_word(self._stack)}` names what its log shows."
-        if reply.status in {401, 403}:
-            repair = "the server itself refuses the caller: give it the key that vllm.api-key names."
-        elif reply.status == 404:
-            repair = f"`bezel models {shell_word(self._stack)}` lists what it serves."
-        elif 400 <= reply.status < 500:
-            repair = "correct what it names."
-        return ServerError(Problem(f"{self.url}{path}", None, consequence, repair))
+        """The error of an answer that is not a 200: the server's own, or that of what stands in front of it."""
+        refusal = any_refusal(reply.status, reply.text, self._stack)
+        message = clean_text(error_message(reply), _MESSAGE).rstrip(".")
+        consequence = {
+            "platform": f"{refusal.cause} (HTTP {reply.status}, answered by the platform, not by the server).",
+            "gateway": f"{refusal.cause} (HTTP {reply.status}, answered by the gateway: {message}).",
+            "server": f"{refusal.cause}: HTTP {reply.status}" + (f": {message}." if message else "."),
+        }[refusal.by]
+        return ServerError(Problem(f"{self.url}{path}", None, consequence, refusal.advice))
 
     def _once(
         self, path: str, body: dict[str, Any] | None, max_bytes: int, seconds: float, headers: dict[str, str]

@@ -1,7 +1,8 @@
-"""Refusals of a front end: whose answer a response is, what it means, and the command that helps. Pure.
+"""Refusals by HTTP: whose answer a response is, what its status means, and the command that helps. Pure.
 
-A server of models answers in JSON. What comes as a page, as a bare line of text or as a redirect was written by
-something in front of it, and its markup is for browsers: it is said in words.
+The table beside it has those of the front end, of the gateway in front of leased machines, and of the server itself,
+which answers in JSON. What comes as a page, as a bare line of text or as a redirect was written by something in front
+of it, and its markup is for browsers: it is said in words.
 """
 
 import json
@@ -10,36 +11,44 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bezel_base.text.shell import shell_word
 
 _BARE = re.compile(
     r"^(?:Rate exceeded|upstream connect error|upstream request timeout|no healthy upstream|Service Unavailable|"
+    r"Response size was too large|"
     r"fault filter abort|RBAC: access denied|Forbidden|Unauthorized)",
     re.IGNORECASE,
 )
+_GATEWAY = re.compile(r'"type":\s*"gateway_error"')
 _MARKUP = re.compile(r"^\s*(?:<!--.*?-->\s*)*<(?:!doctype|\?xml|html|head|body|title)\b", re.IGNORECASE | re.DOTALL)
 _HIDDEN = re.compile(r"<(style|script|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _WORDS = 200
 _ANY_STACK = "STACK"
 
+Answerer = Literal["platform", "gateway", "server"]
+
 
 @dataclass(frozen=True)
-class FrontRefusal:
-    """A refusal of a front end.
+class Refusal:
+    """A refusal of a request.
 
     Attributes:
+        by: Who answered: the platform's front end, the gateway of leased machines, or the server itself.
         kind: Its kind, e.g. `no_instance`.
         cause: What it means, as a clause about the request.
         repair: What helps.
         next: The command that shows more, as a sentence; "" where none is needed.
+        is_unserved: Whether no server got the request, so that sending it again cannot run it twice.
     """
 
+    by: Answerer
     kind: str
     cause: str
     repair: str
     next: str = ""
+    is_unserved: bool = False
 
     @property
     def advice(self) -> str:
@@ -47,8 +56,8 @@ class FrontRefusal:
         return f"{self.repair} {self.next}".rstrip()
 
 
-def refusal_of(status: int, body: str, stack: str = _ANY_STACK) -> FrontRefusal | None:
-    """The front end's refusal that a response is; None for an answer of the server itself.
+def refusal_of(status: int, body: str, stack: str = _ANY_STACK) -> Refusal | None:
+    """The front end's refusal that a response is; None for an answer of the server itself, or of the gateway.
 
     Args:
         status: HTTP status.
@@ -60,14 +69,29 @@ def refusal_of(status: int, body: str, stack: str = _ANY_STACK) -> FrontRefusal 
     return refusal_named(status, body, stack)
 
 
-def refusal_named(status: int, text: str, stack: str = _ANY_STACK) -> FrontRefusal:
-    """The refusal of a status, by the text of its page or of the request log's message."""
-    for row, patterns in _rows():
+def refusal_named(status: int, text: str, stack: str = _ANY_STACK) -> Refusal:
+    """The front end's refusal of a status, by the text of its page or of the request log's message."""
+    return _row_of("platform", status, text, stack)
+
+
+def any_refusal(status: int, body: str, stack: str = _ANY_STACK) -> Refusal:
+    """The refusal that a response is, of any answerer; arguments as of `refusal_of`."""
+    by: Answerer = "gateway" if _GATEWAY.search(body) else "server"
+    return refusal_of(status, body, stack) or _row_of(by, status, body, stack)
+
+
+def logged_refusal(status: int, message: str, stack: str = _ANY_STACK) -> Refusal:
+    """The refusal of an entry of the request log: with a message the front end's, else the server's."""
+    return _row_of("platform" if message else "server", status, message, stack)
+
+
+def _row_of(by: Answerer, status: int, text: str, stack: str) -> Refusal:
+    for row, patterns in _rows(by):
         is_named = not patterns or any(pattern.search(text) for pattern in patterns)
-        if is_named and (status in row["status"] or not row["status"]):
+        if is_named and (not row["status"] or {status, f"{status // 100}xx"} & {*row["status"]}):
             repair, more = (str(row.get(key, "")).format(stack=shell_word(stack)) for key in ("repair", "next"))
-            return FrontRefusal(row["kind"], row["cause"], repair, more)
-    raise AssertionError("the last row of refusals.toml fits any status")
+            return Refusal(by, row["kind"], row["cause"], repair, more, row.get("is_unserved", False))
+    raise AssertionError("the last row of each answerer fits any status")
 
 
 def is_page(text: str) -> bool:
@@ -98,8 +122,8 @@ def _is_of_front(status: int, body: str) -> bool:
 
 
 @cache
-def _rows() -> tuple[tuple[dict[str, Any], tuple[re.Pattern[str], ...]], ...]:
-    table = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))["refusal"]
+def _rows(by: Answerer) -> tuple[tuple[dict[str, Any], tuple[re.Pattern[str], ...]], ...]:
+    table = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))[by]
     return tuple(
         (row, tuple(re.compile(pattern, re.IGNORECASE) for pattern in row.get("patterns", ()))) for row in table
     )

@@ -34,6 +34,8 @@ ANSWERS = [
     (429, page(429, "Rate exceeded.", "The request was aborted as there was no available instance."), "no_instance"),
     (429, page(429, "Too many requests", "Too many requests."), "rate_limit"),
     (429, "", "rate_limit"),
+    (500, page(500, "Server Error", "The request was aborted as there was no available instance."), "no_instance"),
+    (500, "Response size was too large. Please consider reducing response size.", "response_too_large"),
     (431, page(431, "Headers too large", "Request header fields too large."), "too_large"),
     (500, page(500, "Server Error", "The server encountered an error."), "internal"),
     (
