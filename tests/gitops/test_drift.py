@@ -11,10 +11,10 @@ from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.engine.run.stack import StackEngine
-from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
-from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.outside_changes.change import Findings, OutsideChange
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
+from bezel.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
+from bezel.upkeep.drift_report import DriftReport
 from bezel_base.errors import UserError
 
 URN = "urn:pulumi:dev::bezel::gcp:cloudrunv2/service:Service::llm"

@@ -5,10 +5,11 @@ from datetime import date
 
 import pytest
 
-from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, add_leases
-from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
+from bezel.gitops.upkeep.expiry_run import destroy
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, new_client
+from bezel.upkeep.expiry_plan import ExpiryPlan, add_leases
+from bezel.upkeep.expiry_report import ExpiryReport
 from tests.support.cli.tpu_cloud import ZONE, running
 
 pytestmark = pytest.mark.slow  # a whole cloud

@@ -7,11 +7,12 @@ from datetime import UTC, date, datetime
 import pytest
 
 from bezel.engine.outcomes import Exit
-from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, labelled_leftovers
-from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
-from bezel.gitops.upkeep.findings import Finding, StackState, labelled_finding, stack_finding
+from bezel.gitops.upkeep.expiry_run import destroy
 from bezel.planner.base.expiry import has_expired
 from bezel.rest import Credentials, GoogleClient
+from bezel.upkeep.expiry_plan import ExpiryPlan, labelled_leftovers
+from bezel.upkeep.expiry_report import ExpiryReport
+from bezel.upkeep.findings import Finding, StackState, labelled_finding, stack_finding
 from tests.support.rest.fake_google import Answer, serving
 
 TODAY = date(2026, 11, 24)

@@ -14,14 +14,14 @@ from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.engine.run.stack import StackEngine
-from bezel.gitops.upkeep.drift import StackDrift, drift_of
-from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.operations.doctor.access_checks import access_jobs
 from bezel.operations.doctor.check import run_all
 from bezel.operations.outside import outside_of
 from bezel.operations.status.status import StackStatus, Status, StatusArguments, status
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import declared_in, entries_in
+from bezel.upkeep.drift import StackDrift, drift_of
+from bezel.upkeep.drift_report import DriftReport
 from localcloud_support.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import (
     CONTAINER,

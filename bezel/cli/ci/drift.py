@@ -12,15 +12,15 @@ from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.engine.run.stack import deployed_engine
 from bezel.engine.state.bucket import BACKEND
-from bezel.gitops.upkeep.drift import StackDrift, drift_of
-from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import Section
-from bezel.gitops.upkeep.stacks import stacks_in_backend
 from bezel.operations.context import Context
 from bezel.operations.outside import outside_of
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Entry, declared_in
+from bezel.upkeep.drift import StackDrift, drift_of
+from bezel.upkeep.drift_report import DriftReport
+from bezel.upkeep.stacks import stacks_in_backend
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, WrongValueError
 

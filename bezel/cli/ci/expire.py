@@ -13,12 +13,13 @@ from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project, checked_cloud_project, cloud_project_of
 from bezel.engine.state.bucket import BACKEND, StateBucket
-from bezel.gitops.upkeep.expiry_plan import make_plan
-from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
+from bezel.gitops.upkeep.expiry_run import destroy
 from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import Section
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, new_client
+from bezel.upkeep.expiry_plan import make_plan
+from bezel.upkeep.expiry_report import ExpiryReport
 from bezel_base.console import note
 
 

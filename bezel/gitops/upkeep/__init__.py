@@ -1,4 +1,4 @@
-"""Upkeep of deployed stacks: drift between cloud and program, expiry, leftovers, and the one issue that reports them.
+"""Upkeep by the pipeline: destroying what has expired, and the one issue that reports drift and expiry.
 
-Leaves out changes of a stack: a deploy mends drift, and only `expiry` destroys.
+Leaves out finding them (bezel.upkeep). A deploy mends drift, and only `expiry_run` destroys.
 """

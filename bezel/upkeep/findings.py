@@ -1,6 +1,6 @@
 """Findings of an expiry run: stacks, leases and leftovers that are over, with price, cause and what is done about each.
 
-Owns the rules for stacks. Pure; leaves out reading them (`expiry_plan`) and destroying them (`expiry_run`).
+Owns the rules for stacks. Pure; leaves out reading them (`expiry_plan`) and destroying them (bezel.gitops.upkeep).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Plan of an expiry run: stacks of the backend, leases and labelled resources are read, and what is over is found.
 
 What cannot be read is a problem of the plan, never an empty list. Accounts have no labels, so they are not searched.
-Leaves out the rules (`findings`) and destroying (`expiry_run`).
+Leaves out the rules (`findings`) and destroying (bezel.gitops.upkeep).
 """
 
 import os
@@ -15,16 +15,6 @@ from bezel.engine.project.pipeline_file import ENVIRONMENTS, pipeline_of
 from bezel.engine.project.project import Project
 from bezel.engine.run.engine import exported_state
 from bezel.engine.state.exported import State, resources_of
-from bezel.gitops.upkeep.findings import (
-    ENVIRONMENT,
-    Finding,
-    Kind,
-    StackState,
-    labelled_finding,
-    stack_finding,
-    why_kept,
-)
-from bezel.gitops.upkeep.stacks import stacks_in_backend
 from bezel.leases.backends.interface import not_enabled
 from bezel.leases.clock import PlatformClock
 from bezel.leases.inventory import LeaseInventory, Leftover, sweep_plan
@@ -35,6 +25,16 @@ from bezel.planner.base.names import label
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.upkeep.findings import (
+    ENVIRONMENT,
+    Finding,
+    Kind,
+    StackState,
+    labelled_finding,
+    stack_finding,
+    why_kept,
+)
+from bezel.upkeep.stacks import stacks_in_backend
 from bezel_base.console import note
 from bezel_base.errors import UserError, one_line
 from bezel_base.text.shell import shell_word

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from bezel.engine.outcomes import Exit
-from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
+from bezel.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
 from bezel_base.errors import format_value
 from bezel_base.text.markdown import code
 
