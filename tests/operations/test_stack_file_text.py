@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.operations.stack_edits.file_text import with_setting
+from bezel.operations.stack_edits.removed_text import without_setting
 from bezel_base.errors import UserError
 
 MIN, MAX = ("scaling", "min_instances"), ("scaling", "max_instances")
@@ -115,6 +116,52 @@ def test_an_edit_that_cannot_be_made_alone_shows_the_line_to_write(text: str) ->
         with_value(text)
     assert "nothing was changed" in str(refused.value)
     assert 'write it by hand: {"bezel:scaling": {"min_instances": 7}}' in str(refused.value)
+
+
+LEASE = "config:\n  bezel:lease:\n    zones:\n      - zone: a\n      - zone: b\n\n    patience: 30m\n  # Spending.\n"
+
+
+def test_a_list_takes_the_place_of_a_list_and_a_single_value_of_none() -> None:
+    after = with_value(LEASE, ("lease", "zones"), [{"zone": "c"}])
+    assert yaml.safe_load(after)["config"]["bezel:lease"] == {"zones": [{"zone": "c"}], "patience": "30m"}
+    assert after.endswith("\n\n    patience: 30m\n  # Spending.\n")
+    with pytest.raises(UserError, match="by hand"):
+        with_value(LEASE, ("lease", "zones"), 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "gone", "new"),
+    [
+        (FULL, MIN, ["    min_instances: 0   # costs nothing"], []),
+        (FULL, ("model",), ["  bezel:model: gemma-4-12b-it-qat-w4a16  # 4 bit"], []),
+        (FULL, ("cost", "max_hourly_usd"), ["  bezel:cost: {max_hourly_usd: 1.10}"], []),
+        (FULL, ("rollout",), [], []),
+        ("config: {a: 1, bezel:model: m}\n", ("model",), ["config: {a: 1, bezel:model: m}"], ['config: {"a": 1}']),
+        (LEASE, ("lease", "zones"), ["    zones:", "      - zone: a", "      - zone: b"], []),
+        ("config:\n  a: 1\n  bezel:note: |\n    some\n    text\n  b: 2\n", ("note",),
+          ["  bezel:note: |", "    some", "    text"], []),
+        ("config:\n  a: 1\n  bezel:model:", ("model",), ["  bezel:model:"], []),
+    ],
+)  # fmt: skip
+def test_the_setting_is_removed_and_no_other_line_changes(
+    text: str, path: tuple[str, ...], gone: list[str], new: list[str]
+) -> None:
+    after = without_setting(text, "Pulumi.dev.yaml", "bezel", path)
+    assert changed_lines(text, after) == (gone, new)
+    assert without_setting(after, "Pulumi.dev.yaml", "bezel", path) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config:\n  bezel:model: m\n",
+        "config:\n  bezel:model: &m m\n  bezel:region: *m\n",
+        "config:\n  <<: {bezel:model: m}\n  a: 1\n",
+    ],
+)
+def test_a_setting_that_cannot_be_removed_alone_is_named(text: str) -> None:
+    with pytest.raises(UserError, match='remove "bezel:model" by hand'):
+        without_setting(text, "Pulumi.dev.yaml", "bezel", ("model",))
 
 
 @pytest.mark.parametrize("text", ["config: [", "config:\n  a: 1\n  a: 2\n", "- 1\n", "text\n"])

@@ -7,28 +7,25 @@ environment gets limits of its own (`new_environment`).
 
 import argparse
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bezel.cli.new.new_environment import pipeline_edits
-from bezel.engine.local.stack_copy import without_keys
 from bezel.engine.project.pipeline_file import FILE
 from bezel.engine.project.project import STACK_NAME, Project, find_project
-from bezel.operations.stack_edits.file_text import with_setting
+from bezel.operations.stack_edits.copied_file import copied_text
 from bezel.planner import make_plan
 from bezel.planner.base.environments import is_environment
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import read_stack_file
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import say
-from bezel_base.errors import ENCRYPTED, NOT_SET, Problem, WrongValueError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 from bezel_base.text.shell import shell_word
 from bezel_catalog import Model
 
 _PROJECT = "my-project"  # a plan needs one; nothing that is written names it
-_RESTART = re.compile(rf"^ *{NAMESPACE}:restarted_at:.*\n", re.MULTILINE)
 
 
 def make_stack(names: list[str], source: str, options: argparse.Namespace) -> None:
@@ -64,34 +61,6 @@ def make_stack(names: list[str], source: str, options: argparse.Namespace) -> No
     for path in edits:
         say(f"  {path}")
     say(f"`make up STACK={shell_word(name)}` rehearses it on the embedded cloud.")
-
-
-def copied_text(project: Project, source: str, environment: str) -> str:
-    """The content of a stack's file for another stack: comments and order stay.
-
-    Args:
-        project: The project.
-        source: The stack that is copied.
-        environment: Of the new stack.
-
-    Raises:
-        WrongValueError: The file holds encrypted values, which are of its stack alone.
-        UserError: The file has problems, or a value cannot be changed in it.
-    """
-    file = project.stack_file(source)
-    text = _RESTART.sub("", without_keys(file.read_text(encoding="utf-8")))
-    content, _ = read_stack_file(text, file.name)
-    if encrypted := sorted(_encrypted_keys(content)):
-        consequence = f"the key of {source} encrypts it, and no other stack can read it."
-        repair = "take it out of the copied file for the time of the copy, then set it as a secret in both."
-        raise WrongValueError(*(Problem(f"{file.name}: {key}", ENCRYPTED, consequence, repair) for key in encrypted))
-    settings = project.configuration(source)
-    if environment != str(settings.get("environment") or "dev"):
-        text = with_setting(text, file.name, NAMESPACE, ("environment",), environment)
-    weights = settings.get("weights")
-    if isinstance(weights, Mapping) and weights.get("create"):
-        text = with_setting(text, file.name, NAMESPACE, ("weights", "create"), False)
-    return text
 
 
 def _checked_name(names: list[str]) -> str:
@@ -141,17 +110,6 @@ def _check_plan(text: str, name: str, project_models: Mapping[str, Model]) -> No
         if key.startswith(prefix)
     }
     make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name, models=project_models)
-
-
-def _encrypted_keys(content: Any, path: str = "") -> Iterator[str]:
-    if isinstance(content, Mapping):
-        if set(content) == {"secure"}:
-            yield path.removeprefix("config.")
-        for key, value in content.items():
-            yield from _encrypted_keys(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(content, list):
-        for number, value in enumerate(content):
-            yield from _encrypted_keys(value, f"{path}.{number}")
 
 
 def _write(folder: Path, edits: Mapping[str, str]) -> None:

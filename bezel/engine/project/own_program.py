@@ -11,7 +11,7 @@ from bezel_base.errors import Problem
 from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
-    from bezel.engine.project.project import Project
+    from bezel.engine.project.project import Project, ProjectError
 
 _READER = "bezel_stacks"
 """The package that reads the settings of stack files; a program without it reads none."""
@@ -23,10 +23,13 @@ def declares_its_services(project: Project, stack: str) -> bool:
     Raises:
         ProjectError: There is no such stack, or its file cannot be read.
     """
-    if project.configuration(stack):
-        return False
+    return not project.configuration(stack) and not reads_settings(project)
+
+
+def reads_settings(project: Project) -> bool:
+    """Whether the program of a project reads the settings of stack files."""
     program = project.folder / "__main__.py"
-    return not program.is_file() or _READER not in program.read_text(encoding="utf-8", errors="replace")
+    return program.is_file() and _READER in program.read_text(encoding="utf-8", errors="replace")
 
 
 def check_settings(project: Project, stack: str) -> None:
@@ -36,14 +39,19 @@ def check_settings(project: Project, stack: str) -> None:
         ProjectError: It does, or there is no such stack, or its file cannot be read.
     """
     if declares_its_services(project, stack):
-        from bezel.engine.project.project import ProjectError  # late: a list of operations needs no project
+        raise no_settings_error(stack)
 
-        raise ProjectError(
-            Problem(
-                "STACK",
-                stack,
-                f"the program of this folder declares its services itself, so Pulumi.{stack}.yaml has no settings.",
-                "change the arguments of `VllmService` in the program; "
-                f"`pulumi preview --stack {shell_word(stack)}` plans them.",
-            )
+
+def no_settings_error(stack: str) -> ProjectError:
+    """The refusal of a stack whose program reads no settings."""
+    from bezel.engine.project.project import ProjectError as Refusal  # late: a list of operations needs no project
+
+    return Refusal(
+        Problem(
+            "STACK",
+            stack,
+            f"the program of this folder declares its services itself, so Pulumi.{stack}.yaml has no settings.",
+            "change the arguments of `VllmService` in the program; "
+            f"`pulumi preview --stack {shell_word(stack)}` plans them.",
         )
+    )

@@ -91,11 +91,19 @@ class Project:
         Raises:
             ProjectError: As of `configuration`.
         """
-        declared, project = _mapping(self._project_file().get("config"), "Pulumi.yaml: config"), self.name
-        values: dict[str, object] = {}
-        for key, schema in declared.items():
-            values |= {engine_key(key, project): _as_passed_on(value) for value in _declared_values(schema)}
-        return values | {key: _as_passed_on(value) for key, value in self._stack_values(stack).items()}
+        return self._with_defaults(self._stack_values(stack))
+
+    def configuration_in(self, text: str, name: str) -> dict[str, object]:
+        """The values of a stack file's text, as of `engine_configuration`.
+
+        Args:
+            text: The text, which need not be that of a file.
+            name: Name of the file, for messages.
+
+        Raises:
+            ProjectError: As of `configuration`.
+        """
+        return self._with_defaults(self._values_in(_content_of(text, name), name))
 
     def given_keys(self, stack: str) -> frozenset[str]:
         """The settings that the stack's file has, without the prefix of their namespace."""
@@ -118,12 +126,21 @@ class Project:
     def _stack_values(self, stack: str) -> Mapping[str, object]:
         """Values of the stack's file by their keys as the engine names them."""
         file = self.stack_file(stack)
-        content = _read(file)
-        values = _mapping(content.get("config"), f"{file.name}: config")
+        return self._values_in(_read(file), file.name)
+
+    def _values_in(self, content: Mapping[str, object], name: str) -> Mapping[str, object]:
+        values = _mapping(content.get("config"), f"{name}: config")
         project = self.name
-        if problems := problems_of_spellings(content, project, file.name):
+        if problems := problems_of_spellings(content, project, name):
             raise ProjectError(*problems)
         return {engine_key(key, project): value for key, value in values.items()}
+
+    def _with_defaults(self, stack_values: Mapping[str, object]) -> dict[str, object]:
+        declared, project = _mapping(self._project_file().get("config"), "Pulumi.yaml: config"), self.name
+        values: dict[str, object] = {}
+        for key, schema in declared.items():
+            values |= {engine_key(key, project): _as_passed_on(value) for value in _declared_values(schema)}
+        return values | {key: _as_passed_on(value) for key, value in stack_values.items()}
 
     def _project_file(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")
@@ -164,12 +181,16 @@ def find_project(start: Path) -> Project:
 
 def _read(file: Path) -> Mapping[str, object]:
     try:
-        content = json.loads(_as_json(file.read_text(encoding="utf-8"), file.name))
-    except StackFileError as error:
-        raise ProjectError(*error.problems, title=error.title) from None
+        return _content_of(file.read_text(encoding="utf-8"), file.name)
     except UnicodeDecodeError as error:
         raise ProjectError(Problem(file.name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
-    return _mapping(content, file.name)
+
+
+def _content_of(text: str, name: str) -> Mapping[str, object]:
+    try:
+        return _mapping(json.loads(_as_json(text, name)), name)
+    except StackFileError as error:
+        raise ProjectError(*error.problems, title=error.title) from None
 
 
 def _declared_values(schema: object) -> list[object]:
