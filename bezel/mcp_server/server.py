@@ -18,6 +18,7 @@ from mcp_types import (
     GetPromptResult,
     ListPromptsResult,
     ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     ReadResourceRequestParams,
     ReadResourceResult,
@@ -91,12 +92,15 @@ class _Handlers:
         listed = await anyio.to_thread.run_sync(lambda: resources.resources(self._project()))
         return ListResourcesResult(resources=listed)
 
+    async def list_resource_templates(self, _context: Any, _params: Any) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=resources.templates())
+
     async def read_resource(self, _context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
         try:
             text, kind = await anyio.to_thread.run_sync(lambda: resources.read(self._project(), uri))
-        except resources.NoSuchResourceError:
-            raise MCPError(INVALID_PARAMS, f"unknown resource {uri[:200]!r}") from None
+        except resources.NoSuchResourceError as error:
+            raise MCPError(INVALID_PARAMS, f"unknown resource {uri[:200]!r}: {error}") from None
         except UserError as error:
             raise MCPError(INVALID_PARAMS, str(error), error.as_json()) from None
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=kind)])
@@ -138,6 +142,7 @@ def server_of(folder: Path, scope: Scope) -> Server[Any]:
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
