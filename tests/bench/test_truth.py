@@ -12,7 +12,7 @@ from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
 from tests.support.needed_programs import need_program
 from tools.bench.truth.compare import Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
-from tools.bench.truth.server import Record
+from tools.bench.truth.truth_server import Record
 
 TTFT, TOKENS, EVERY = 100 * MS, 11, 20 * MS
 

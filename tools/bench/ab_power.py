@@ -45,7 +45,7 @@ def difference_share(gain: float, noise: float, slow_share: float, rounds: int, 
                 cells.append((arm, {name: run * factors[name] if "per_second" in name else factors[name] / run
                                     for name in FIGURES}))  # fmt: skip
         results = differences(plan, [
-            cell_of(CellRequest(512, 128, 40, users=4, variant=arm, repeat=place % rounds), **figures)
+            cell_of(CellRequest(512, 128, 40, users=4, variant=arm, repeat=place % rounds), reason="", **figures)
             for place, (arm, figures) in enumerate(cells)
         ])  # fmt: skip
         count += any(one.is_shown for one in results) if gain == 0 else results[0].is_shown

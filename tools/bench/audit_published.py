@@ -24,12 +24,12 @@ def table(audit: Audit) -> str:
             items = ", ".join(f"`{item}`" for item in finding.items)
             lines.append(f"| {kind} {name} | {items} | {finding.arithmetic} | {finding.severity} |\n")
     accused = {finding.items[0] for finding in audit.findings}
-    items = [one.item for one in audit.sources if not one.claims]
-    items += [claim.item for source in audit.sources for claim in source.claims]
+    claims = [one.item for one in audit.sources if not one.claims]
+    claims += [claim.item for source in audit.sources for claim in source.claims]
     missing = [name for kind, name in FINDINGS.items() if kind not in {one.kind for one in audit.findings}]
-    silent = ", ".join(f"`{item}`" for item in items if item not in accused) or "none"
+    silent = ", ".join(f"`{item}`" for item in claims if item not in accused) or "none"
     rest = "".join(f"- `{one.item}`: {one.text}.\n" for one in audit.questions)
-    total = f"{len(audit.findings)} findings in {len(accused)} of {len(items)} items. "
+    total = f"{len(audit.findings)} findings in {len(accused)} of {len(claims)} items. "
     return (
         f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Kinds that do not occur: "
         f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data:\n\n{rest or '- nothing'}"

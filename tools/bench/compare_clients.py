@@ -28,7 +28,7 @@ from bezel_bench.result.cell_status import CPU_SHARE, LATE_MS
 from tools.bench.client_errors import Answered, Errors, errors
 from tools.bench.client_tables import markdown_tables
 from tools.bench.load_clients import Client, ClientFigures, Guidellm, Load, Own, Vllm
-from tools.bench.truth.server import TruthServer
+from tools.bench.truth.truth_server import TruthServer
 from tools.docs.generated_sections import ROOT, put
 
 DOCUMENT = ROOT / "docs/benchmarks.md"

@@ -33,7 +33,7 @@ _SIGNS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"f":
 _EXTENSIONS = ("optionals", "macros2")  # beside the files *_ext
 _PRIMITIVES = {"BOOL": types.BOOL, "INT64": types.INT, "DOUBLE": types.DOUBLE, "STRING": types.STRING}
 _TIMES = {"TIMESTAMP": types.TIMESTAMP, "DURATION": types.DURATION}
-_OBJECTS = {"[type.googleapis.com/google.protobuf.Timestamp]": Timestamp}
+_OBJECTS: dict[str, type[Timestamp | Duration]] = {"[type.googleapis.com/google.protobuf.Timestamp]": Timestamp}
 _OBJECTS |= {"[type.googleapis.com/google.protobuf.Duration]": Duration}
 
 

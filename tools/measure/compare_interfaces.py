@@ -64,7 +64,7 @@ def answers(checkout: Path, script: str, *arguments: str) -> dict[str, object]:
         name: value for name, value in os.environ.items() if not name.startswith(("PULUMI", "GOOGLE", "BEZEL"))
     }
     environment |= {"PYTHONPATH": str(checkout), "COLUMNS": "120"}
-    command = [python, Path(__file__).with_name(script), *arguments]
+    command = [str(python), str(Path(__file__).with_name(script)), *arguments]
     try:
         ended = subprocess.run(
             command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=SECONDS

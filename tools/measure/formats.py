@@ -144,8 +144,11 @@ def pipeline(folder: Path) -> dict[str, Any]:
         report.write_text(json.dumps(previews[-1]))
         reports["report of ci drift"] = _report(made, "drift", STACK, code=4)
         reports["report of ci rehearse"] = _report(made, "rehearse", STACK, code=1)  # it is no stack of a plan
-        for step in (("changed", "--base", "HEAD~1"), ("expire",), ("examples",), ("comment", str(report))):
-            reports[f"report of ci {step[0]}"] = _report(made, *step)
+        further: tuple[tuple[str, ...], ...] = (
+            ("changed", "--base", "HEAD~1"), ("expire",), ("examples",), ("comment", str(report)),
+        )  # fmt: skip
+        for line in further:
+            reports[f"report of ci {line[0]}"] = _report(made, *line)
         for name in made.objects():
             if name.endswith(".json") and not name.startswith(".pulumi/history"):
                 reports.setdefault(f"object {_without_marks(name)}", []).append(made.read(name))
@@ -171,7 +174,7 @@ def benchmarks(folder: Path) -> dict[str, Any]:
     try:
         from simulated_vllm_support.process import simulated_vllm
     except ModuleNotFoundError:  # of a checkout whose packages have no tests of their own
-        from tests.support.simulated_vllm.process import simulated_vllm  # type: ignore[import-not-found,no-redef]
+        from tests.support.simulated_vllm.process import simulated_vllm  # type: ignore[no-redef]
 
     outputs: dict[str, Any] = {}
     results, links = folder / "results", folder / "links"
@@ -198,7 +201,7 @@ def _as_idle(result: dict[str, Any]) -> dict[str, Any]:
 def _benchmark(arguments: Sequence[str], results: Path, links: Path) -> Any:
     """Run `bezel bench WORDS` in the folder of results; links keep the journals, which it deletes at its end."""
     with tempfile.TemporaryFile("w+") as output:
-        command = [Path(sys.executable).parent / "bezel", "bench", *arguments]
+        command = [str(Path(sys.executable).parent / "bezel"), "bench", *arguments]
         with subprocess.Popen(command, cwd=results, stdout=output) as running:
             until = time.monotonic() + SECONDS
             while running.poll() is None and time.monotonic() < until:

@@ -118,7 +118,7 @@ def exit_codes() -> dict[str, int]:
     return {kind.__name__: kind.exit_code for kind in sorted(below(user_error), key=lambda kind: kind.__name__)}
 
 
-def below(kind: type) -> set[type]:
+def below(kind: type[Any]) -> set[type[Any]]:
     """A class and all that derive from it."""
     return {kind, *(deeper for one in kind.__subclasses__() for deeper in below(one))}
 

@@ -52,11 +52,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=2000, help="simultaneous streams, at most 4,000")
-    parser.add_argument("--core", type=int, default=os.cpu_count() - 1, help="the core that the server has to itself")
+    parser.add_argument(
+        "--core", type=int, default=(os.cpu_count() or 1) - 1, help="the core that the server has to itself"
+    )
     chosen = parser.parse_args()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], 16_384), files[1]))
-    os.sched_setaffinity(0, set(range(os.cpu_count())) - {chosen.core} or {chosen.core})
+    os.sched_setaffinity(0, set(range(os.cpu_count() or 1)) - {chosen.core} or {chosen.core})
     print(f"{os.cpu_count()} cores, the server on core {chosen.core}; load of the last minute {os.getloadavg()[0]:.2f}")
     with tempfile.TemporaryDirectory() as folder:
         streams(Path(folder), min(chosen.streams, 4000), chosen.core)

@@ -51,7 +51,7 @@ def starts(folder: Path, count: int) -> None:
             served = Served(folder, "--dir", f"cloud-{number}")
             samples.append((time.monotonic() - begun, cpu_seconds(served.pid)))
             code, errors = served.end()
-            if code or not served.told:
+            if code or not served.report:
                 raise SystemExit(f"the start {kind} failed: {errors}")
     for kind, samples in times.items():
         walls, used = (sorted(each) for each in zip(*samples, strict=True))
@@ -87,7 +87,7 @@ def idle(folder: Path, seconds: float) -> None:
 
 def _show_idle(served: Served, case: str, seconds: float) -> None:
     time.sleep(3)  # what a start or a deployment leaves to do
-    pids = [served.pid, *processes_with_variable(DIRECTORY_VARIABLE, served.told["directory"])]
+    pids = [served.pid, *processes_with_variable(DIRECTORY_VARIABLE, served.report["directory"])]
     before = {pid: cpu_seconds(pid) for pid in pids}
     time.sleep(seconds)
     used = {pid: cpu_seconds(pid) - before[pid] for pid in pids}

@@ -125,7 +125,7 @@ def exits_socket() -> socket.socket:
     made.send(message(16, struct.pack("=BBH", 3, 1, 0) + attribute(2, b"TASKSTATS\0")))
     answer = made.recv(1 << 16)
     family = attributes(answer[20:])[1]
-    cpus = f"0-{os.cpu_count() - 1}\0".encode() if (os.cpu_count() or 1) > 1 else b"0\0"
+    cpus = f"0-{(os.cpu_count() or 1) - 1}\0".encode() if (os.cpu_count() or 1) > 1 else b"0\0"
     made.send(message(struct.unpack("=H", family[:2])[0], struct.pack("=BBH", 1, 1, 0) + attribute(3, cpus)))
     return made
 

@@ -36,8 +36,10 @@ def files(root: Path) -> dict[Path, tuple[re.Pattern[str], ...]]:
     ]
     template = root / "templates" / "gemma"
     packs = [*sorted((root / "policies").rglob("PulumiPolicy.yaml")), *sorted(template.rglob("PulumiPolicy.yaml"))]
-    pins = {file: (_REQUIRED,) for file in (template / "pyproject.toml",) if file.exists()}
-    return dict.fromkeys(projects, (_OWN, _REQUIRED)) | dict.fromkeys(packs, (_PACK,)) | pins
+    pins: dict[Path, tuple[re.Pattern[str], ...]] = {
+        file: (_REQUIRED,) for file in (template / "pyproject.toml",) if file.exists()
+    }
+    return {**dict.fromkeys(projects, (_OWN, _REQUIRED)), **dict.fromkeys(packs, (_PACK,)), **pins}
 
 
 def versions(root: Path) -> dict[str, list[str]]:

@@ -196,10 +196,11 @@ def _scalar(definition: Json) -> str:
         "google-fieldmask": "mask",
         "float": "double",
     }
-    form = definition.get("format", "")
+    form: str = definition.get("format", "")
     if form in {"int32", "int64", "uint32", "uint64"} or form in formats:
         return formats.get(form, form)
-    return {"boolean": "bool", "number": "double", "integer": "int32"}.get(definition["type"], definition["type"])
+    kind: str = definition["type"]
+    return {"boolean": "bool", "number": "double", "integer": "int32"}.get(kind, kind)
 
 
 def _method(source: Source, method: Json, definitions: Json) -> Json:

@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bezel_localcloud.services.cloud_run.runtime import real_vllm
 
@@ -50,8 +50,11 @@ def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
     ]
 
 
+Stream = TypeVar("Stream", str, bytes)
+
+
 @contextlib.contextmanager
-def end_at_exit(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def end_at_exit(process: subprocess.Popen[Stream]) -> Iterator[subprocess.Popen[Stream]]:
     """End the server's own process group: terminate it, then kill it."""
     try:
         yield process

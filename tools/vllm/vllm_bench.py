@@ -33,8 +33,9 @@ def bench_against_simulated(folder: Path, environment: dict[str, str], release: 
         try:
             _wait(port)
             client = [
-                folder / "venv/bin/vllm", "bench", "serve", "--backend=openai-chat", "--endpoint=/v1/chat/completions",
-                f"--base-url=http://127.0.0.1:{port}", "--model=tiny-gemma4", f"--tokenizer={model}",
+                str(folder / "venv/bin/vllm"), "bench", "serve", "--backend=openai-chat",
+                "--endpoint=/v1/chat/completions", f"--base-url=http://127.0.0.1:{port}",
+                "--model=tiny-gemma4", f"--tokenizer={model}",
                 "--dataset-name=random", "--random-input-len=64", f"--random-output-len={_OUTPUT}",
                 f"--num-prompts={_PROMPTS}", "--max-concurrency=8", "--ignore-eos", "--temperature=0", "--save-result",
                 "--save-detailed", f"--result-dir={out}", "--result-filename=r.json",

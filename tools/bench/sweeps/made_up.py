@@ -135,9 +135,8 @@ def _server(
             """The cache holds so many requests; with more waiting, some are computed twice."""
             cached_requests = cache / (context + output)
             crowded = max(1.0, count / cached_requests)
-            return (
-                _corner(closed_loop(context, count), cached_requests / alone(context), round_corner) * crowded**-slower
-            )
+            slowed: float = crowded**-slower
+            return _corner(closed_loop(context, count), cached_requests / alone(context), round_corner) * slowed
 
         times = chances.choice((16.0, 64.0, math.inf))
         return preempting, lambda context, count: count * (context + output) > times * cache
@@ -146,7 +145,8 @@ def _server(
 
 def _corner(rising: float, flat: float, roundness: float) -> float:
     """Return the lower of two rates, less where both are near; a high roundness is a sharp corner."""
-    return (rising**-roundness + flat**-roundness) ** (-1 / roundness)
+    rate: float = (rising**-roundness + flat**-roundness) ** (-1 / roundness)
+    return rate
 
 
 def _between(chances: random.Random, low: float, high: float) -> float:

@@ -24,7 +24,7 @@ from tools.bench.sweeps.grids import METRIC, Oracle
 from tools.docs.generated_sections import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from bezel_bench.result.document import Cell
 
@@ -111,9 +111,12 @@ def _bilinear(grid: Grid, values: Mapping[Place, float]) -> np.ndarray[tuple[int
     return np.array([np.interp(contexts, contexts[rows], column) for column in columns]).T
 
 
-def _along(users: Sequence[float], values: Mapping[int, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _along(
+    users: np.ndarray[tuple[int, ...], np.dtype[np.float64]], values: Mapping[int, float]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     measured = sorted(values)
-    return np.interp(users, [users[column] for column in measured], [math.log(values[column]) for column in measured])
+    logarithms = [math.log(values[column]) for column in measured]
+    return np.asarray(np.interp(users, [users[column] for column in measured], logarithms))
 
 
 def _most(oracle: Oracle) -> int:

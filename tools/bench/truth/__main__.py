@@ -31,7 +31,7 @@ from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, m
 from tools.bench.load_clients import Aiperf, Client, Load, Vllm
 from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
-from tools.bench.truth.server import TruthServer
+from tools.bench.truth.truth_server import TruthServer
 from tools.docs.generated_sections import ROOT, put
 
 if TYPE_CHECKING:

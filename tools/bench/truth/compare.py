@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bezel_bench.result.columns import Columns, Floats
-    from tools.bench.truth.server import Record
+    from tools.bench.truth.truth_server import Record
 
 RATE_WITHIN = 0.01
 TTFT_WITHIN_MS = 1.0
@@ -90,7 +90,8 @@ def compare_cell(cell: Mapping[str, Any], rows: Columns, began: int, truth: Sequ
         return Compared(len(truth), 0, cell["state"], tuple(miscounted), *[None] * 6)
     ordered = good.where(np.argsort(good["last"], kind="stable"))
     first, arrival, last, done = (
-        np.array([getattr(record, name) for record in served]) for name in ("first", "arrival", "last", "done")
+        np.array([getattr(record, name) for record in served], dtype=np.float64)
+        for name in ("first", "arrival", "last", "done")
     )
     tokens = np.array([record.tokens for record in served])
     ends = (ordered["done"] - began) / 1e9
@@ -133,7 +134,9 @@ def _count_problems(rows: Columns, truth: Sequence[Record]) -> list[str]:
     return problems
 
 
-def _seconds(done: Floats, by_client: Floats, counted: Floats) -> float | None:
+def _seconds(
+    done: Floats, by_client: np.ndarray[tuple[int, ...], Any], counted: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> float | None:
     """Return the server's time in which the counted responses ended: from the end of the one before them."""
     order = np.argsort(by_client, kind="stable")
     inside = np.flatnonzero(counted[order])

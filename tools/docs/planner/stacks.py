@@ -14,6 +14,7 @@ from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.base.money import Priced, text
 from bezel_base.text.markdown import table_row
 from bezel_catalog.quantities import duration_text
+from bezel_catalog.sizing.pooled_speed import PooledEstimate
 from bezel_catalog.sizing.tpu_memory import TpuFit
 from tools.docs.generated_sections import ROOT, put
 
@@ -59,6 +60,8 @@ def _row(plan: AnyPlan) -> tuple[str, ...]:
     else:
         price, per = plan.cost.hourly, ""
         where = f"{plan.service.accelerator}, {plan.service.region}"
+    if isinstance(speed, PooledEstimate):
+        raise TypeError(f"{plan.stack} pools: the table has no columns for inputs a second")
     derived = isinstance(price, Priced) and price.derived
     drafts = f", drafts {_range(plan.gain.alone, 1)} x" if plan.gain else ""
     return (

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from bezel.engine.project.project import Project
-from bezel.planner import make_plan
+from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.deployment import MOUNT_FLAGS
 from bezel.planner.base.money import figure
 from bezel.planner.vllm.loading import LOADINGS
@@ -44,7 +44,10 @@ def tables() -> str:
 
 def _plan(loading: str) -> Plan:
     settings = Project(ROOT).configuration(STACK) | {"weights": {"loading": loading}}
-    return make_plan(settings, project="my-project", stack=STACK)
+    plan = make_plan(settings, project="my-project", stack=STACK)
+    if isinstance(plan, LeasePlan):
+        raise TypeError(f"{STACK} is a lease: its plan has no arguments of a service")
+    return plan
 
 
 def _options(plan: Plan) -> str:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -83,6 +84,10 @@ def large_kinds() -> dict[str, Iterable[Sent]]:
 
 def _make(maker: Callable[[], Iterable[Sent]]) -> Iterator[Sent]:
     yield from maker()
+
+
+def _five_lists(query: str) -> list[Sent]:
+    return [Sent("GET", f"{_OBJECTS}?{query}")] * 5
 
 
 Makers = dict[str, Callable[[], Iterable[Sent]]]
@@ -172,10 +177,7 @@ def _of_lists() -> Makers:
         "a delimiter": "delimiter=/", "contexts": "filter=contexts.%22a%22:*", "soft-deleted": "softDeleted=true",
         "many fields": "fields=" + ",".join(f"items/a{n}" for n in range(8000)),
     }  # fmt: skip
-    makers: Makers = {
-        f"list of 10,000 objects, {name}": lambda query=query: [Sent("GET", f"{_OBJECTS}?{query}")] * 5
-        for name, query in queries.items()
-    }
+    makers: Makers = {f"list of 10,000 objects, {name}": partial(_five_lists, query) for name, query in queries.items()}
     makers["list of 10,000 objects, XML"] = lambda: [
         Sent("GET", f"/{BUCKET}?versions&max-keys=1000"),
         Sent("GET", f"/{BUCKET}?encoding-type=url"),
@@ -312,7 +314,7 @@ def _of_xml() -> Makers:
     def requests(body: Callable[[], bytes]) -> list[Sent]:
         return [Sent("POST", f"/{BUCKET}/a?uploadId={UPLOAD}", body()), Sent("PUT", f"/{BUCKET}?versioning", body())]
 
-    return {f"XML with {name}": lambda body=body: requests(body) for name, body in forms.items()}
+    return {f"XML with {name}": partial(requests, body) for name, body in forms.items()}
 
 
 def _of_bytes() -> Makers:

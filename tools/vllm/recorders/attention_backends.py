@@ -20,7 +20,7 @@ import os
 import sys
 import types
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 CAPABILITIES = ((8, 9), (9, 0), (12, 0))
 LAYERS = {"window": (256, True), "full": (512, False)}  # of Gemma 4: head size, sliding window
@@ -68,7 +68,7 @@ class Absent:
 class AbsentModule(types.ModuleType):
     """A module that is not here."""
 
-    __path__: ClassVar[list[str]] = []
+    __path__: list[str] = []  # noqa: RUF012 - the attribute that makes a module a package
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -127,7 +127,7 @@ def prepare() -> Any:
         operators.define(f"cutlass_scaled_mm_supports_{name}(int capability) -> bool")
         operators.impl(f"cutlass_scaled_mm_supports_{name}", lambda _: True, "CompositeExplicitAutograd")
     # The image for GPUs has all three; which one a device can run is vLLM's own rule.
-    flash = importlib.import_module("vllm.vllm_flash_attn.flash_attn_interface")
+    flash: Any = importlib.import_module("vllm.vllm_flash_attn.flash_attn_interface")
     flash.FA2_AVAILABLE = flash.FA3_AVAILABLE = flash.FA4_AVAILABLE = True
     return Gpu
 
@@ -137,7 +137,7 @@ class Judge:
 
     def __init__(self, gpu: Any) -> None:
         self.gpu = gpu
-        self.torch = importlib.import_module("torch")
+        self.torch: Any = importlib.import_module("torch")
         triton = importlib.import_module("vllm.triton_utils")
         for name in ("float16", "bfloat16", "float32", "int32", "uint8"):
             setattr(triton.tl, name, getattr(triton.tl, name, Absent()))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
@@ -68,7 +69,7 @@ def main() -> None:
     check_pairs(tokenizer, reasoning, tools, singles)
 
 
-def construct(tokenizer: object, reasoning: str | None = None, tool: str | None = None) -> Exception | None:
+def construct(tokenizer: Any, reasoning: str | None = None, tool: str | None = None) -> Exception | None:
     """Return the error with which the server ends, None where it starts."""
     try:
         ParserManager.get_parser(
@@ -83,7 +84,7 @@ def construct(tokenizer: object, reasoning: str | None = None, tool: str | None 
     return None
 
 
-def construct_alone(tokenizer: object, name: str) -> Exception | None:
+def construct_alone(tokenizer: Any, name: str) -> Exception | None:
     """Return the error of a reasoning parser by itself, which the configuration raises first."""
     try:
         ReasoningParserManager.get_reasoning_parser(name)(tokenizer)
@@ -98,7 +99,7 @@ def reason(error: Exception) -> str:
     return str(error.__cause__ if named else error)
 
 
-def parse(tokenizer: object, text: str, **names: str) -> tuple[str | None, str | None, list | None] | Exception:
+def parse(tokenizer: Any, text: str, **names: str) -> tuple[str | None, str | None, list[Any] | None] | Exception:
     """Return reasoning, content and tool calls of an answer, or the error of the parser."""
     request = ChatCompletionRequest(messages=[{"role": "user", "content": "Hi"}], tools=[TOOL], model="m")
     parser = ParserManager.get_parser(
@@ -110,7 +111,7 @@ def parse(tokenizer: object, text: str, **names: str) -> tuple[str | None, str |
     )
     tokens = tokenizer.encode(text, add_special_tokens=False)
     try:
-        parsed = parser(tokenizer, request.tools).parse(
+        parsed: tuple[str | None, str | None, list[Any] | None] = parser(tokenizer, request.tools).parse(
             text, request, enable_auto_tools="tool" in names, model_output_token_ids=tokens
         )
     except Exception as error:  # noqa: BLE001 - the server answers the request with it
@@ -118,7 +119,7 @@ def parse(tokenizer: object, text: str, **names: str) -> tuple[str | None, str |
     return parsed
 
 
-def read_thought(tokenizer: object, name: str) -> str:
+def read_thought(tokenizer: Any, name: str) -> str:
     """Return what becomes of a thought: "thought" apart from the answer, "content", "all" (no answer), or "error"."""
     parsed = parse(tokenizer, THINKING, reasoning=name)
     if isinstance(parsed, Exception):
@@ -129,7 +130,7 @@ def read_thought(tokenizer: object, name: str) -> str:
     return "content" if ANSWER in (content or "") else "all"
 
 
-def read_call(tokenizer: object, name: str) -> str:
+def read_call(tokenizer: Any, name: str) -> str:
     """Return what becomes of a tool call: "call", "content", "lost" or "error"."""
     parsed = parse(tokenizer, CALL, tool=name)
     if isinstance(parsed, Exception):
@@ -141,7 +142,9 @@ def read_call(tokenizer: object, name: str) -> str:
     return "content" if "Paris" in (content or "") else "lost"
 
 
-def check_pairs(tokenizer: object, reasoning: list[str], tools: list[str], singles: dict) -> None:
+def check_pairs(
+    tokenizer: Any, reasoning: list[str], tools: list[str], singles: dict[tuple[str, str], Exception | None]
+) -> None:
     """Say on stderr which pairs differ from their parsers alone."""
     strange = []
     for one in reasoning:

@@ -199,10 +199,11 @@ def _invocation(rng: random.Random) -> Asked:
 
 def _name(rng: random.Random) -> Asked:
     name = rng.choice(("gpt-4", "", None, 5, "tiny ", "TINY", ["tiny"]))
-    path, body = rng.choice((
+    bodies: tuple[tuple[str, dict[str, Any]], ...] = (
         *((path, {"input": "a"}) for path in _INPUTS), ("/score", {"text_1": "a", "text_2": "b"}),
         ("/rerank", {"query": "a", "documents": ["b"]}), ("/v2/embed", {"texts": ["a"]}),
-    ))  # fmt: skip
+    )  # fmt: skip
+    path, body = rng.choice(bodies)
     body = {**body, "model": name} if rng.random() < 0.85 else body
     return _post(path, body)
 

@@ -48,6 +48,10 @@ def _text(rng: random.Random, most: int = 9) -> str:
     return " ".join(rng.choice(_WORDS) for _ in range(rng.randint(1, most)))
 
 
+def _choose(rng: random.Random, *bodies: dict[str, Any]) -> dict[str, Any]:
+    return rng.choice(bodies)
+
+
 def _conversation(rng: random.Random) -> list[dict[str, Any]]:
     messages = [{"role": "system", "content": _text(rng)}] if rng.random() < 0.4 else []
     for _ in range(rng.randint(0, 2)):
@@ -198,10 +202,10 @@ def _route(rng: random.Random) -> Asked:
 
 
 def _batch(rng: random.Random) -> Asked:
-    wrong = rng.choice(({}, {}, {"n": 2}, {"use_beam_search": True}, {"stream": True}, {"tools": [_tool(rng)]},
+    wrong = _choose(rng, {}, {}, {"n": 2}, {"use_beam_search": True}, {"stream": True}, {"tools": [_tool(rng)]},
                         {"messages": []}, {"messages": [[]]}, {"logprobs": True, "top_logprobs": 1},
                         {"messages": [{"role": "user", "content": "flat"}]}, {"echo": True},
-                        {"max_tokens": 0}))  # fmt: skip
+                        {"max_tokens": 0})  # fmt: skip
     body = {"model": MODEL, "messages": [_conversation(rng) for _ in range(rng.randint(1, 3))], "max_tokens": 4}
     return _post("/v1/chat/completions/batch", body | wrong)
 
@@ -212,8 +216,8 @@ def _systemone(rng: random.Random) -> Asked:
         {"type": "noul"}, {"type": "score", "criteria": ["low", "high"]}, {"type": "riddle"}, {},
         {"type": "choice", "criteria": []}, {"type": "choice", "criteria": {"a": None}, "more": 1},
     ))  # fmt: skip
-    wrong = rng.choice(({}, {}, {"questions": {}}, {"questions": []}, {"extra": 1}, {"images": ["x"]}, {"model": "x"},
-                        {"joint": True}))  # fmt: skip
+    wrong = _choose(rng, {}, {}, {"questions": {}}, {"questions": []}, {"extra": 1}, {"images": ["x"]}, {"model": "x"},
+                        {"joint": True})  # fmt: skip
     body: dict[str, Any] = {"model": MODEL, "state": rng.choice((_text(rng), {"a": 1})), "questions": {"q": question}}
     if rng.random() < 0.1:
         body.pop("state")
@@ -229,7 +233,9 @@ def _decision(rng: random.Random) -> Asked:
         {"type": "score", "instructions": "x", "levels": [{"label": "low"}, {"label": "high"}]},
         {"type": "riddle"}, {"type": "predicate", "instructions": 5}, {},
     ))  # fmt: skip
-    wrong = rng.choice(({}, {}, {}, {"questions": []}, {"extra": 1}, {"joint": True}, {"model": "x"}, {"input": 5}))
+    wrong: dict[str, Any] = rng.choice(
+        ({}, {}, {}, {"questions": []}, {"extra": 1}, {"joint": True}, {"model": "x"}, {"input": 5})
+    )
     return _post("/v1/decisions", {"model": MODEL, "input": _text(rng), "questions": [question]} | wrong)
 
 
@@ -241,23 +247,23 @@ def _response(rng: random.Random) -> Asked:
          {"type": "function_call_output", "call_id": "c", "output": "x"}],
         [], 5, [{"type": "riddle"}], [{"role": "user"}],
     ))  # fmt: skip
-    more = rng.choice(({}, {}, {"instructions": _text(rng)}, {"stream": True}, {"stream": True}, {"temperature": 0.5},
+    more = _choose(rng, {}, {}, {"instructions": _text(rng)}, {"stream": True}, {"stream": True}, {"temperature": 0.5},
                        {"prompt_cache_key": "k"}, {"reasoning": {"effort": "low"}}, {"reasoning": {"effort": "huge"}},
                        {"text": {"format": {"type": "text"}}}, {"include": ["message.output_text.logprobs"]},
                        {"previous_response_id": "resp_x"}, {"store": True}, {"background": True},
                        {"truncation": "auto"}, {"max_tool_calls": 1}, {"prompt_cache_retention": "24h"},
                        {"safety_identifier": "u"}, {"metadata": {"a": "b"}}, {"parallel_tool_calls": False},
-                       {"top_logprobs": 2, "include": ["message.output_text.logprobs"]}))  # fmt: skip
+                       {"top_logprobs": 2, "include": ["message.output_text.logprobs"]})  # fmt: skip
     return _post("/v1/responses", {"model": MODEL, "input": items, "max_output_tokens": rng.randint(1, 9)} | more)
 
 
 def _message(rng: random.Random) -> Asked:
-    more = rng.choice(({}, {}, {"stream": True}, {"stream": True}, {"system": _text(rng)}, {"max_tokens": 0},
+    more = _choose(rng, {}, {}, {"stream": True}, {"stream": True}, {"system": _text(rng)}, {"max_tokens": 0},
                        {"system": [{"type": "text", "text": "s"}]}, {"stop_sequences": ["a"]}, {"model": "other"},
                        {"temperature": 3}, {"tools": [{"name": "f", "input_schema": {"type": "object"}}]},
                        {"tool_choice": {"type": "tool"}}, {"thinking": {"type": "enabled", "budget_tokens": 2000}},
                        {"thinking": {"type": "disabled"}}, {"messages": []}, {"top_k": -3}, {"max_tokens": 999},
-                       {"metadata": {"user_id": "u"}}, {"messages": [{"role": "system", "content": "x"}]}))  # fmt: skip
+                       {"metadata": {"user_id": "u"}}, {"messages": [{"role": "system", "content": "x"}]})  # fmt: skip
     content = rng.choice((_text(rng), [{"type": "text", "text": _text(rng)}]))
     body = {"model": MODEL, "max_tokens": rng.randint(1, 9), "messages": [{"role": "user", "content": content}]}
     path = rng.choice(("/v1/messages", "/v1/messages", "/v1/messages/count_tokens"))
@@ -303,9 +309,9 @@ def _headers(rng: random.Random) -> Asked:
 
 def _logprobs(rng: random.Random) -> Asked:
     if rng.random() < 0.5:
-        more = rng.choice(({"logprobs": True}, {"logprobs": True, "top_logprobs": 3}, {"top_logprobs": 2},
+        more = _choose(rng, {"logprobs": True}, {"logprobs": True, "top_logprobs": 3}, {"top_logprobs": 2},
                            {"logprobs": True, "top_logprobs": 50}, {"prompt_logprobs": 1}, {"logprobs": "yes"},
-                           {"logprobs": True, "stream": True, "top_logprobs": 1}))  # fmt: skip
+                           {"logprobs": True, "stream": True, "top_logprobs": 1})  # fmt: skip
         return _post("/v1/chat/completions", _chat(rng) | more)
     more = rng.choice(({"logprobs": 0}, {"logprobs": 3}, {"logprobs": -1}, {"echo": True, "logprobs": 1},
                        {"logprobs": 2, "stream": True}, {"prompt_logprobs": 2}, {"echo": True, "max_tokens": 0},
@@ -314,7 +320,7 @@ def _logprobs(rng: random.Random) -> Asked:
 
 
 def _prompt(rng: random.Random) -> Asked:
-    prompt = rng.choice((
+    prompt: Any = rng.choice((
         [_text(rng), _text(rng)], [5, 6, 7], [[5, 6], [7]], "", [], [""], None, 5, [5, "a"], {"a": 1}, [[]], [None],
         "long " * 400, [5] * 256, [5] * 300, [-1],
     ))  # fmt: skip
@@ -331,14 +337,13 @@ def _choice_of_tools(rng: random.Random) -> Asked:
 
 def _form(rng: random.Random) -> Asked:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    more: dict[str, Any] = rng.choice((
+    more = _choose(rng,
         {"response_format": {"type": "json_object"}}, {"response_format": {"type": "text"}},
         {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}},
         {"response_format": {"type": "json_schema"}}, {"response_format": {"type": "riddle"}},
         {"response_format": "json"}, {"structured_outputs": {"choice": ["yes", "no"]}},
         {"structured_outputs": {"choice": []}}, {"structured_outputs": {"regex": "[ab]+", "choice": ["a"]}},
-        {"structured_outputs": {}}, {"structured_outputs": {"json": schema}},
-    ))  # fmt: skip
+        {"structured_outputs": {}}, {"structured_outputs": {"json": schema}})  # fmt: skip
     return _post("/v1/chat/completions", _chat(rng) | more | {"max_tokens": 16})
 
 
@@ -353,8 +358,8 @@ def _roles(rng: random.Random) -> Asked:
         [{"role": "assistant", "content": "a", "reasoning_content": "b"}, {"role": "user", "content": "c"}],
         [{"role": "user", "content": "long " * 400}],
     ))  # fmt: skip
-    more = rng.choice(({}, {}, {"add_generation_prompt": False}, {"continue_final_message": True}, {"echo": True},
-                       {"add_generation_prompt": False, "continue_final_message": True}, {"stream": True}))  # fmt: skip
+    more = _choose(rng, {}, {}, {"add_generation_prompt": False}, {"continue_final_message": True}, {"echo": True},
+                       {"add_generation_prompt": False, "continue_final_message": True}, {"stream": True})  # fmt: skip
     return _post("/v1/chat/completions", _chat(rng) | {"messages": messages} | more)
 
 

@@ -117,7 +117,9 @@ def _bounds(schema: Any) -> tuple[Any, ...]:
 
 
 def _structure(schema: Any, chance: random.Random) -> Any:
-    branch = next((option for option in [schema, *schema.get("anyOf", ())] if option.get("properties")), {})
+    branch: dict[str, Any] = next(
+        (option for option in [schema, *schema.get("anyOf", ())] if option.get("properties")), {}
+    )
     settings: list[Any] = [{}, [], {"no_such_key": 1}, "x", 3]
     for name, part in sorted(branch.get("properties", {}).items()):
         settings += [{name: value} for value in (True, "x", -1, 1, [], {}, *part.get("enum", ()))]

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.support.start_relations import real
 from tests.support.start_relations import real_verdicts as judges
-from tests.support.start_relations.cases import ROOT, seed_models
+from tests.support.start_relations.cases import ROOT, Case, seed_models
 
 
 def main() -> int:
@@ -63,7 +63,7 @@ def _without_paths(text: str, models: Path) -> str:
     return re.sub(r"[^\s\"]+/site-packages/", "PACKAGES/", text.replace(str(models), "MODELS"))
 
 
-def _record(rows: list[dict[str, str]], cases: tuple[judges.Case, ...], judgments: dict[str, dict[str, bool]]) -> None:
+def _record(rows: list[dict[str, str]], cases: tuple[Case, ...], judgments: dict[str, dict[str, bool]]) -> None:
     lines = ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in rows)
     judges.RECORDED.parent.mkdir(exist_ok=True)
     judges.RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

@@ -81,7 +81,7 @@ def install(capability: tuple[int, int], name: str, memory_bytes: int, count: in
     """
     torch: Any = importlib.import_module("torch")
     sys.meta_path.append(_Finder())
-    platforms = importlib.import_module("vllm.platforms")
+    platforms: Any = importlib.import_module("vllm.platforms")
     cuda, interface = (importlib.import_module(f"vllm.platforms.{part}") for part in ("cuda", "interface"))
 
     class StandIn(cuda.NonNvmlCudaPlatform):  # type: ignore[misc, name-defined]
@@ -115,7 +115,7 @@ def install(capability: tuple[int, int], name: str, memory_bytes: int, count: in
             return _MULTIPROCESSORS[capability]
 
     platforms.current_platform = StandIn()
-    operators = importlib.import_module("vllm._custom_ops")
+    operators: Any = importlib.import_module("vllm._custom_ops")
     # What csrc/ of 0.32.0 built with CUDA 13 answers for a capability (90 for 9.0).
     operators.cutlass_scaled_mm_supports_fp8 = lambda number: number >= 89
     operators.cutlass_scaled_mm_supports_block_fp8 = lambda number: number >= 90
@@ -123,9 +123,11 @@ def install(capability: tuple[int, int], name: str, memory_bytes: int, count: in
     operators.cutlass_group_gemm_supported = lambda number: 90 <= number < 110
     _name_kernels(torch)
     # Triton is part of the CUDA image; its kernels are compiled at the first call.
-    importlib.import_module("vllm.config.vllm").HAS_TRITON = True
+    settings: Any = importlib.import_module("vllm.config.vllm")
+    settings.HAS_TRITON = True
     kernels = importlib.import_module("vllm.lora.ops.triton_ops.lora_kernel_metadata")
-    importlib.import_module("vllm.lora.punica_wrapper.punica_gpu").LoRAKernelMeta = kernels.LoRAKernelMeta
+    adapters: Any = importlib.import_module("vllm.lora.punica_wrapper.punica_gpu")
+    adapters.LoRAKernelMeta = kernels.LoRAKernelMeta
 
 
 def _name_kernels(torch: Any) -> None:

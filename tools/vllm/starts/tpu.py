@@ -107,6 +107,7 @@ def install(chips: int) -> None:
     """
     os.environ.update(_MACHINE | {"TPU_ACCELERATOR_TYPE": f"v6e-{chips}"})
     sys.meta_path.append(_TpuFinder())
+    platforms: Any
     platforms, interface = (importlib.import_module(f"vllm.{name}") for name in ("platforms", "platforms.interface"))
 
     class First(interface.Platform):  # type: ignore[misc, name-defined]

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -91,7 +92,7 @@ class Hostile:
     headers: dict = field(default_factory=dict)
 
 
-def hostile_requests(count):
+def hostile_requests(count: int) -> Iterator[Hostile]:
     """The same requests every time, over each route in turn."""
     chance = random.Random(40)  # noqa: S311 - the same requests every time
     # The deployer keeps its rights and its APIs, or the rest would be refused at the door.
