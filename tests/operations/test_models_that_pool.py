@@ -159,7 +159,7 @@ SAID = {
     "explain": ("answers at",),
     "metrics": ("prompt tokens", "finished requests", "queue time"),
     "watch": ("prompt tokens",),
-    "advise": ("vLLM pools with it, and it answers no question",),
+    "advise": ("vLLM pools with it, and it answers no",),
     "up": ("31.5 requests/s", "4032.0 input tokens/s"),
 }
 

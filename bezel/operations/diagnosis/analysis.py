@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bezel.leases.clock import rfc3339
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
@@ -17,6 +18,8 @@ from bezel.operations.diagnosis.evidence import evidence_of
 from bezel.operations.diagnosis.prompt import data_lines
 from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
+from bezel.operations.diagnosis.timeline import Moment, Step, steps_of, timeline_of
+from bezel.operations.diagnosis.timeline_text import timeline_lines, wrap_text
 from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.redaction import clean_text
@@ -57,7 +60,12 @@ class Analysis(Result):
         (), description="revisions whose logs were read, each with its part in the service; () for machines"
     )
     lines_read: int = Field(description="lines of the log that the rules were applied to")
+    read_at: str = Field(description="time of the reading, RFC 3339")
     findings: tuple[Finding, ...] = Field(description="what rules find, the best evidence first, past causes last")
+    timeline: tuple[Moment, ...] = Field(
+        description="the findings and what else happened, the oldest first; what is of this reading's time last"
+    )
+    next: tuple[Step, ...] = Field(description="what to do about the present findings, the best evidence first")
     advice: Advice | None = Field(description="words of the stack's own model; null where it was not asked")
     notes: tuple[str, ...] = Field(description="what could not be read or asked, and why")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
@@ -71,24 +79,24 @@ class Analysis(Result):
         return 0 if self.advice is not None and self.advice.finish_reason else 1
 
     def text(self) -> str:
-        """The findings with their repairs, then the model's words under what they are worth."""
-        lines = [f"{self.stack}: {self.lines_read} lines of log" + (" (simulated server)" if self.simulated else "")]
+        """The timeline and the next commands, then the model's words under what they are worth."""
+        simulated = " (simulated server)" if self.simulated else ""
+        read_at = self.read_at.replace("T", " ").replace("Z", " UTC")
+        lines = [f"{self.stack}: {self.lines_read} lines of log, read at {read_at}{simulated}"]
         lines += [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
         lines += [f"TTFT: {self.first_token}"] if self.first_token else []
-        lines += ["", "by rules:"]
-        for number, each in enumerate(self.findings, 1):
-            past = " (past: it has served well since)" if each.is_past else ""
-            of = f"{each.revision} ({each.part}): " if each.revision else ""
-            lines += [f"{number}. {of}{each.cause}{past}"]
-            lines += [f"   {each.source}{f' {each.at}' if each.at else ''}: {each.evidence}"] if each.evidence else []
-            lines += [f"   Repair: {each.repair}"]
-        lines += [] if self.findings else ["no known cause of a problem"]
-        lines += ["", *(f"note: {text}" for text in self.notes)] if self.notes else []
+        lines += timeline_lines(self.timeline, self.findings, self.next)
+        lines += [] if self.next else ["", "now: no known cause of a problem"]
+        lines += (
+            ["", *(line for text in self.notes for line in wrap_text(f"note: {text}", "", "  "))] if self.notes else []
+        )
         if self.advice is not None:
             is_advice = self.advice.standing == "advice"
             left_out = "" if is_advice else " Its words are left out (--json has them)."
-            lines += ["", f"by the model ({self.advice.explanation}){':' if is_advice else '.'}{left_out}"]
-            lines += [f"  | {line}" for line in self.advice.answer.splitlines() if is_advice]
+            head = f"by the model ({self.advice.explanation}){':' if is_advice else '.'}{left_out}"
+            lines += ["", *wrap_text(head, "", "")]
+            answer = self.advice.answer.splitlines() if is_advice else []
+            lines += [part for line in answer for part in wrap_text(line, "  | ", "  | ")]
             lines += [f"  note: {text}" for text in self.advice.notes]
         return "\n".join(lines) + "\n"
 
@@ -122,6 +130,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         if reads is not None and deployment.pooled_at is None:
             first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
         evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
+        now = context.clock.now()
         log_findings = findings_of(
             evidence.lines,
             evidence.conditions,
@@ -130,7 +139,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
             requests=evidence.requests,
             revisions=evidence.revisions,
             ready=evidence.ready,
-            now=context.clock.now(),
+            now=now,
             stack=deployment.stack,
         )
         findings = (*slow_path(first), *log_findings)
@@ -159,7 +168,10 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         revision=evidence.revisions[0].name if len(evidence.revisions) == 1 else None,
         revisions=evidence.revisions,
         lines_read=len(evidence.lines),
+        read_at=rfc3339(now) or "",
         findings=findings,
+        timeline=timeline_of(findings, evidence.ready, now),
+        next=steps_of(findings, deployment.stack),
         advice=advice,
         notes=(*evidence.notes, *(clean_text(note, _NOTE) for note in notes)),
         simulated=deployment.is_simulated,
