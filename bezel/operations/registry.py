@@ -152,7 +152,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "zones",
         "zones.zones:zones",
         "reading",
-        "show in which zones a stack's leased hardware exists, is accepted, has quota, and at what price",
+        "show in which zones hardware exists, is accepted, has quota, and at what price",
         "zones",
         group="lease",
         touches=Touches("stack"),

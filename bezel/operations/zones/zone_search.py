@@ -1,4 +1,4 @@
-"""Availability and cost of a stack's hardware in each zone, by three independent checks.
+"""Availability and cost of leased hardware in each zone, by three independent checks.
 
 That the hardware exists in a zone, that the zone takes the provisioning model, and that it has capacity at the moment
 do not imply each other. Leaves requests to `bezel.leases.availability`, and printing.
@@ -6,6 +6,7 @@ do not imply each other. Leaves requests to `bezel.leases.availability`, and pri
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bezel.leases.availability import PROBE_STACK, probe
@@ -15,25 +16,46 @@ from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.planner import LeasePlan
-from bezel.planner.assemble.quota import lease_quota
-from bezel.planner.base.money import lasting, text
-from bezel.planner.cost.lease_cost import lease_cost
+from bezel.planner.base.hardware import BackEnd, LeasedHardware
+from bezel.planner.base.money import UNKNOWN, lasting, text
+from bezel.planner.base.settings import PriceRow
+from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel_base.errors import Problem, UserError
 
+Show = Callable[[str], None]
 PROBE_RUN_SECONDS = 600
 """The platform's shortest run duration, which limits the cost of a probe."""
+NOT_JUDGED = "not judged"
 FINDING_COLUMNS = ("zone", "hardware", "provisioning model", "quota", "USD per hour", "capacity now")
 
 
+@dataclass(frozen=True)
+class Search:
+    """What is looked for, and for which project.
+
+    Attributes:
+        hardware: The hardware.
+        back_end: Control plane that would request it.
+        provisioning: How it would be bought.
+        project: The Google Cloud project; None: only what the catalogue knows.
+        own_prices: Price rows of a stack file.
+    """
+
+    hardware: LeasedHardware
+    back_end: BackEnd
+    provisioning: Provisioning
+    project: str | None
+    own_prices: Sequence[PriceRow] = ()
+
+
+Probe = Callable[[GoogleClient, str, Show], str]
+"""Requests real capacity in a zone, and returns the result."""
+
+
 def find(
-    plan: LeasePlan,
-    zones: Sequence[str],
-    clock: PlatformClock,
-    *,
-    probe_seconds: int | None,
-    show: Callable[[str], None],
+    plan: LeasePlan, zones: Sequence[str], clock: PlatformClock, *, probe_seconds: int | None, show: Show
 ) -> list[dict[str, str]]:
     """Return one row for each zone, with the columns of FINDING_COLUMNS.
 
@@ -44,6 +66,32 @@ def find(
         probe_seconds: Time to wait for capacity in each zone; None to request none.
         show: Takes each line about progress or about a request that failed; a repeated line once.
     """
+
+    def probe_zone(client: GoogleClient, zone: str, show_line: Show) -> str:
+        wait = probe_seconds or 0
+        spec = _spec(plan, zone, wait, _network(client, plan, zone))
+        return probe(back_end_of(plan.terms.back_end, client, plan.project), spec, clock, wait, show_line).result
+
+    return find_hardware(search_of(plan), zones, clock, show, None if probe_seconds is None else probe_zone)
+
+
+def search_of(plan: LeasePlan) -> Search:
+    """The search for a stack's hardware."""
+    terms = plan.terms
+    return Search(terms.hardware, terms.back_end, terms.provisioning, plan.project, plan.settings.cost.prices)
+
+
+def find_hardware(
+    search: Search, zones: Sequence[str], clock: PlatformClock, show: Show, probe_zone: Probe | None = None
+) -> list[dict[str, str]]:
+    """Return one row for each zone, with the columns of FINDING_COLUMNS; arguments as of `find`."""
+    show_once = once(show)
+    with new_client(clock) as client:
+        return [_row(client, search, zone, show_once, probe_zone) for zone in zones]
+
+
+def once(show: Show) -> Show:
+    """Shows a repeated line once."""
     shown: set[str] = set()
 
     def show_once(line: str) -> None:
@@ -51,38 +99,30 @@ def find(
             shown.add(line)
             show(line)
 
-    with new_client(clock) as client:
-        return [_row(client, clock, plan, zone, probe_seconds, show_once) for zone in zones]
+    return show_once
 
 
-def _row(
-    client: GoogleClient,
-    clock: PlatformClock,
-    plan: LeasePlan,
-    zone: str,
-    probe_seconds: int | None,
-    show: Callable[[str], None],
-) -> dict[str, str]:
-    terms = plan.terms
-    hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
-    kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
-    present = _result_or_reason(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
-    cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
-    capacity = "not probed (--probe)" if probe_seconds is None else "-"
-    if probe_seconds is not None and present == "yes":
-        wait, limit = probe_seconds, text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
+def _row(client: GoogleClient, search: Search, zone: str, show: Show, probe_zone: Probe | None) -> dict[str, str]:
+    hardware, project = search.hardware, search.project
+    kind = hardware.id if search.back_end == "queued_resource" else hardware.machine_type
+    present = quota = NOT_JUDGED
+    if project is not None:
+        back_end = back_end_of(search.back_end, client, project)
+        present = result_or_reason(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
+    cost = lease_cost(hardware, zone=zone, provisioning=search.provisioning, own_prices=search.own_prices)
+    capacity = "not probed (--probe)" if probe_zone is None else "-"
+    if probe_zone is not None and present == "yes":
+        limit = text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
         show(f"{zone}: requests one real {hardware.id} that ends by itself after 10 min; USD at most: {limit}")
-        capacity = _result_or_reason(
-            lambda: probe(back_end, _spec(plan, zone, wait, _network(client, plan, zone)), clock, wait, show).result,
-            show,
-        )
+        capacity = result_or_reason(lambda: probe_zone(client, zone, show), show)
     taken = "accepted" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "unknown"
-    model = taken if terms.provisioning == "flex-start" else "unknown"
-    quota = _result_or_reason(lambda: _quota(client, plan, zone), show)
+    model = taken if search.provisioning == "flex-start" else "unknown"
+    if project is not None:
+        quota = result_or_reason(lambda: _quota(client, search, project, zone), show)
     return dict(zip(FINDING_COLUMNS, (zone, present, model, quota, text(cost.hourly, 2), capacity), strict=True))
 
 
-def _result_or_reason(request: Callable[[], str], show: Callable[[str], None]) -> str:
+def result_or_reason(request: Callable[[], str], show: Show) -> str:
     """Return the response, or the reason of a failure in short: the other columns and zones are still useful."""
     try:
         return request()
@@ -122,10 +162,16 @@ def _exists(client: GoogleClient, name: str) -> bool:
     return True
 
 
-def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
-    quota = lease_quota(plan.terms)
-    allowed = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
-    return "unknown" if allowed is None else "no limit" if allowed.value == math.inf else str(allowed.value)
+def _quota(client: GoogleClient, search: Search, project: str, zone: str) -> str:
+    standard, preemptible = search.hardware.quotas[search.back_end]
+    quota = standard if search.provisioning == "on-demand" else preemptible
+    return limit_text(client, project, Limit(quota.service, quota.id, zone, quota.dimensions))
+
+
+def limit_text(client: GoogleClient, project: str, limit: Limit) -> str:
+    """The value of a quota."""
+    allowed = quota_of(client, project, limit)
+    return UNKNOWN if allowed is None else "no limit" if allowed.value == math.inf else f"{allowed.value:g}"
 
 
 def _spec(plan: LeasePlan, zone: str, wait: int, network: tuple[str, str] | None) -> LeaseSpec:
