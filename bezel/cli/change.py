@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from bezel.engine.outcomes import Exit
 from bezel.operations.changes.confirmations import Confirmations
 from bezel_base.console import note, say
+from bezel_base.terminal.screen import show
+from bezel_base.text.redaction import redact
 from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def run_change(context: "Context", called: "Operation", arguments: "Arguments", 
         UserError: It cannot be planned, a name is not the one that the plan asks for, or it failed.
     """
     plan: Plan = called.load()(context, arguments)  # type: ignore[assignment]
-    note(plan.text().rstrip("\n"))
+    show(plan.page(), sys.stderr, redact)
     outcome: Result | None = None
     code: int = plan.exit_code
     if not plan.refusals:
@@ -48,7 +50,7 @@ def run_change(context: "Context", called: "Operation", arguments: "Arguments", 
         both = {"plan": plan.model_dump(mode="json"), "outcome": outcome and outcome.model_dump(mode="json")}
         say(json.dumps(both, indent=2))
     elif outcome is not None:
-        say(outcome.text().rstrip("\n"))
+        show(outcome.page())
     return code
 
 

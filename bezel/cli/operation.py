@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from bezel_base.console import say, write
 from bezel_base.errors import WrongValueError
+from bezel_base.terminal.screen import show
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
     from bezel.operations.arguments.model import Arguments
     from bezel.operations.operation import Operation
+    from bezel.operations.results import Result
 
 
 def run(project: "Project", options: argparse.Namespace) -> int:
@@ -34,10 +36,15 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     if options.json:
         say(result.model_dump_json(indent=2))
     else:
-        from bezel.cli.local.typed_commands import as_typed
-
-        say(as_typed(result.text()).rstrip("\n"))
+        show_result(result)
     return result.exit_code
+
+
+def show_result(result: "Result") -> None:
+    """Write a result to standard output, fitted to its width, with the commands that the user's shell has."""
+    from bezel.cli.local.typed_commands import as_typed
+
+    show(result.page(), edit=as_typed)
 
 
 def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments":

@@ -17,6 +17,8 @@ from bezel.engine.project.project import Project
 from bezel.rest.secret_manager import MAX_BYTES
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.screen import show
+from bezel_base.text.redaction import redact
 
 _STDIN = 0
 _LINE_END = 2
@@ -44,12 +46,12 @@ def set_value(project: Project, options: argparse.Namespace) -> Literal[Exit.DON
         ) from None
     with Context(project.folder, os.environ) as context:
         plan = plan_set(context, arguments)
-        note(plan.text().rstrip("\n"))
+        show(plan.page(), sys.stderr, redact)
         outcome = apply_set(context, plan, stored_value(_read(options.fd)))
     if options.json:
         say(json.dumps({"plan": plan.model_dump(mode="json"), "outcome": outcome.model_dump(mode="json")}, indent=2))
     else:
-        say(outcome.text().rstrip("\n"))
+        show(outcome.page())
     return outcome.exit_code
 
 

@@ -5,13 +5,14 @@ one that is no measurement is not shown as one.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 
 from bezel.engine.changes.figure_lines import fit_line, is_pooled, rates_of
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import exact, round_usd
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role
 from bezel_base.text.shell import shell_word, shell_word_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
@@ -22,8 +23,8 @@ _OVER = frozenset({"expired", "gone"})
 
 def summary(
     stack: str, outputs: Mapping[str, object], *, behind: str, now: datetime, not_serving: str = "", folder: str = ""
-) -> str:
-    """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
+) -> Iterator[Block]:
+    """Blocks for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
     Args:
         stack: The stack's name.
@@ -51,23 +52,22 @@ def summary(
         ),
         **_measured_lines(_at(outputs, "smoke", "figures"), kind),
     }
-    width = max(len(label) for label in rows)
     headline = f"{stack} is in service on localcloud, served by {behind}"
     if not_serving:
         headline = f"{stack} is deployed on localcloud and not in service: {off_hours(outputs, now) or not_serving}"
-    lines = ["", headline, "", *(f"  {label:<{width}}  {text}" for label, text in rows.items() if text)]
+    yield from (Line(), Line(headline, Role.HEADING), Line())
+    yield NamedValues([(label, text or None) for label, text in rows.items()])
+    yield Line()
     if not_serving:
-        lines += ["", _repair(outputs, now), ""]
+        yield Line(_repair(outputs, now))
     else:
-        lines += [
-            "",
-            "Send a request, show the outputs, tear it down:",
-            "",
-            *_request(url, model, pooled_at, folder),
-            *_question(stack, pooled_at, folder),
-            "",
-        ]
-    return "\n".join([*lines, *_actions(stack, folder), "", ""])
+        yield Line("Send a request, show the outputs, tear it down:")
+        yield Line()
+        commands = [*_request(url, model, pooled_at, folder), *_question(stack, pooled_at, folder)]
+        yield from (Line(command, is_verbatim=True) for command in commands)
+    yield Line()
+    yield from (Line(command, is_verbatim=True) for command in _actions(stack, folder))
+    yield Line()
 
 
 def off_hours(outputs: Mapping[str, object], now: datetime) -> str:

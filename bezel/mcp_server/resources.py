@@ -93,7 +93,7 @@ def _plan(project: "Project", stack: str) -> str:
     from bezel.operations.context import Context
     from bezel.operations.plan.plan import PlanArguments, plan
 
-    return plan(Context(project.folder, scope=project.scope), PlanArguments(stack=stack)).text()
+    return plan(Context(project.folder, scope=project.scope), PlanArguments(stack=stack, all=True)).text()
 
 
 def _result(project: "Project", name: str) -> str:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
+from bezel_base.terminal.blocks import Block, Line, NamedValues
+from bezel_base.terminal.layout import lay_out
+
 
 def _usd_text(amount: Decimal) -> str:
     from bezel.planner.base.money import round_usd
@@ -23,9 +26,13 @@ class Result(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def page(self) -> Iterable[Block]:
+        """The result as blocks, which the command line fits to the terminal. A result defines this, or `text`."""
+        return (Line(line) for line in self.text().splitlines())
+
     def text(self) -> str:
-        """The result for a terminal, ending with a newline."""
-        raise NotImplementedError
+        """The result as plain text, ending with a newline: the same on every terminal, each row one line."""
+        return "".join(f"{line}\n" for line in lay_out(self.page()))
 
     @property
     def exit_code(self) -> int:
@@ -35,9 +42,7 @@ class Result(BaseModel):
 
 def lines(rows: Iterable[tuple[str, str | None]]) -> str:
     """Rows of a name and a value as aligned lines; a row without a value is left out."""
-    shown = [(name, value) for name, value in rows if value is not None]
-    width = max((len(name) for name, _ in shown), default=0)
-    return "".join(f"  {name.ljust(width)}  {value}\n" for name, value in shown)
+    return "".join(f"{line}\n" for line in lay_out([NamedValues(tuple(rows))]))
 
 
 def format_count(count: int, thing: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.cli import up_summary
+from bezel_base.terminal.layout import lay_out
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -14,7 +15,8 @@ NOW = datetime(2026, 11, 26, tzinfo=UTC)
 def summary(
     stack: str, outputs: dict[str, Any], *, behind: str, not_serving: str = "", now: datetime = NOW, folder: str = ""
 ) -> str:
-    return up_summary.summary(stack, outputs, behind=behind, not_serving=not_serving, now=now, folder=folder)
+    blocks = up_summary.summary(stack, outputs, behind=behind, not_serving=not_serving, now=now, folder=folder)
+    return "".join(f"{line}\n" for line in lay_out(blocks))
 
 
 @pytest.fixture

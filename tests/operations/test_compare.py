@@ -47,7 +47,7 @@ def test_the_document_shows_what_the_command_prints():
 def test_every_checkpoint_has_a_row_for_every_machine_in_a_fixed_order(name):
     code, out, _ = run_compare("--model", name)
     assert code == 0
-    assert max(map(len, out.splitlines())) <= 120
+    assert max(map(len, out.splitlines())) <= 80
     machines = [*sorted(accelerators()), *tpus(), *sorted(compared_machines())]
     rows = rows_of("--model", name)["rows"]
     wanted = [checkpoint.id for checkpoint in models().values() if checkpoint.architecture.id == name]

@@ -25,6 +25,7 @@ from bezel.operations.plan.plan import PlanArguments, plan
 from bezel.operations.query.query import QueryArguments, query
 from bezel.operations.watch.page import WatchArguments, watch
 from bezel.planner import make_plan
+from bezel_base.terminal.layout import lay_out
 from bezel_catalog.project_models.row import model_of
 from tests.operations.test_metrics import TEXT as METRICS
 from tests.support.model_sources.described import SETTINGS, description_of
@@ -137,7 +138,7 @@ def up_text(cloud: Deployed) -> str:
         "plan": plan(cloud.context, PlanArguments(stack="dev")).values,
         "smoke": {"figures": FIGURES},
     }
-    return summary("dev", outputs, behind="a server", now=datetime(2026, 11, 1, tzinfo=UTC))
+    return "\n".join(lay_out(summary("dev", outputs, behind="a server", now=datetime(2026, 11, 1, tzinfo=UTC))))
 
 
 TEXTS: dict[str, Callable[[Deployed], str]] = {

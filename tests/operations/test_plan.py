@@ -22,16 +22,18 @@ config:
 """
 
 
-def plan_of_stack(folder: Path, more: str) -> PlanReport:
+def plan_of_stack(folder: Path, more: str, *, with_origins: bool = False) -> PlanReport:
     """The plan of a stack with more in its file."""
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     (folder / "Pulumi.one.yaml").write_text(STACK + more)
-    return plan(Context(folder, {}), PlanArguments(stack="one"))
+    return plan(Context(folder, {}), PlanArguments(stack="one", all=with_origins))
 
 
 @pytest.mark.parametrize(("more", "origin"), [("", "catalogue default"), ("  bezel:environment: dev\n", "stack file")])
 def test_a_default_that_the_file_says_is_reported_as_the_files(tmp_path: Path, more: str, origin: str) -> None:
-    assert re.search(rf"^  environment +dev +\({origin}\)$", plan_of_stack(tmp_path, more).text(), re.MULTILINE)
+    row = re.compile(rf"^  environment +dev +\({origin}\)$", re.MULTILINE)
+    assert row.search(plan_of_stack(tmp_path, more, with_origins=True).text())
+    assert not row.search(plan_of_stack(tmp_path, more).text())
 
 
 def test_a_price_of_a_day_to_come_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Table
+from bezel_base.terminal.layout import lay_out
 from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.fault_harness import FaultHarness
 from tests.support.e2e.kill_points import KillHarness
@@ -212,9 +213,8 @@ def row_lines(results: Sequence[Trial], *, header: bool) -> list[str]:
         for result in results
     ]
     names = ("fault".ljust(30), *(name for (name,) in COMMANDS), "seconds", "failed", "verdict", "status")
-    lines = align_columns(
-        names, [tuple(str(cell).ljust(len(name)) for cell, name in zip(row, names, strict=True)) for row in rows]
-    )
+    padded = [tuple(str(cell).ljust(len(name)) for cell, name in zip(row, names, strict=True)) for row in rows]
+    lines = lay_out([Table(names, padded)])
     return lines if header else lines[1:]
 
 

@@ -31,6 +31,8 @@ from bezel.engine.run.process import end_with_make
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.layout import lay_out
+from bezel_base.terminal.screen import show
 from bezel_base.text.shell import shell_word, shell_word_for_make
 from bezel_localcloud import control
 from bezel_localcloud.command.cloud import LocalCloud, behind
@@ -189,9 +191,9 @@ class Local:
         failure = why_not_serving(url, lambda: self.cloud.token(url))
         now = datetime.now(UTC)
         folder = self._folder_to_name()
-        text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure, folder=folder)
-        sys.stdout.write(as_typed(text))
-        if hint := shell_hint([text], self.cloud.directory, os.environ):
+        blocks = [*summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure, folder=folder)]
+        show(blocks, edit=as_typed)
+        if hint := shell_hint(["\n".join(lay_out(blocks))], self.cloud.directory, os.environ):
             say(as_typed(hint))
         return 1 if failure and not off_hours(outputs, now) else 0
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from bezel_base.text.shell import shell_word
 
 PROGRAM, OF_PROJECT = "bezel", Path(".venv/bin/bezel")
+_ANY_COMMAND = re.compile(r"(?:bezel|make) ")
 # As messages name commands: in backticks or `$(...)`, or as a line of its own. Elsewhere it is the product's name.
 _COMMAND = re.compile(r"(?P<begin>`|\$\(|^ +)(?P<program>(?:\.venv/bin/)?bezel) (?=[a-z-])", re.MULTILINE)
 _RECIPE = re.compile(
@@ -31,6 +32,8 @@ def as_typed(text: str, here: Path | None = None, environ: Mapping[str, str] | N
         here: The folder; by default the present one.
         environ: Variables of the shell; by default of this process.
     """
+    if not _ANY_COMMAND.search(text):
+        return text
     here = Path.cwd() if here is None else here
     search_path = (os.environ if environ is None else environ).get("PATH", os.defpath)
     names = {PROGRAM: _program(here, search_path), str(OF_PROJECT): str(OF_PROJECT)}

@@ -18,8 +18,10 @@ from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_p
 from bezel.leases.state.observation import Observation
 from bezel.operations.zones.zone_search import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, make_plan
-from bezel_base.console import align_columns, note, say
+from bezel_base.console import note, say
 from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.terminal.blocks import Table
+from bezel_base.terminal.screen import show
 from bezel_catalog.quantities import duration_text, parse_duration
 
 MAX_PROBE_SECONDS = 7200
@@ -116,4 +118,4 @@ def _print_json(value: object) -> None:
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    say("\n".join(align_columns(header, rows)))
+    show([Table(header, [*rows])])

@@ -10,7 +10,7 @@ from bezel.operations.bench.texts import option_text
 from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
-from bezel_bench.audit.render import as_text
+from bezel_bench.audit.render import as_lines
 from bezel_bench.audit.runner import Audit, audit_files, check_labels
 
 _MOST_FILES, _MOST = 50, 200
@@ -71,7 +71,9 @@ def audit(context: Context, arguments: AuditArguments) -> AuditReport:
 
 
 def _report(audited: Audit) -> AuditReport:
-    lines = [*as_text(audited), *audited.unreadable] if audited.sources else [*audited.unreadable]
+    lines = (
+        [*(line.text for line in as_lines(audited)), *audited.unreadable] if audited.sources else [*audited.unreadable]
+    )
     return AuditReport(
         files_read=tuple(clean_text(source.item, 300) for source in audited.sources),
         findings=tuple(

@@ -1,5 +1,6 @@
 """Report of results: its warnings, findings and tables, and as files of the project where they are named."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from bezel.operations.bench.texts import option_text
 from bezel.operations.context import Context
 from bezel.operations.results import Result
 from bezel_base.atomic_write import write_whole
+from bezel_base.terminal.blocks import Line
 from bezel_bench.report.report import report_of, summary_of
 from bezel_bench.result.document import load
 
@@ -46,6 +48,10 @@ class BenchReport(Result):
     def text(self) -> str:
         """The tables, and what was written."""
         return "".join([self.markdown, *(f"written: {file}\n" for file in self.written)])
+
+    def page(self) -> Iterator[Line]:
+        """The same; Markdown stays as it is."""
+        yield Line(self.text().rstrip("\n"), is_verbatim=True)
 
 
 def report(context: Context, arguments: ReportArguments) -> BenchReport:

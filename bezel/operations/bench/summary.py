@@ -1,5 +1,6 @@
 """Summary of a benchmark's result: each cell with its state and main figures, bounded. The file has the rest."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -7,7 +8,7 @@ from pydantic import Field
 
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result as OperationResult
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 from bezel_bench.result.document import Cell, Result
 
 _MOST_CELLS, _MOST_TEXTS = 200, 30
@@ -57,19 +58,20 @@ class BenchResult(OperationResult):
         good = [cell.state == "ok" for cell in self.cells]
         return 0 if (any(good) if self.kind == "sweep" else good and all(good)) else 1
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the cells, then the findings."""
         has_output = any("output_tokens_per_second" in each.figures for each in self.cells)
         shown = _SHOWN if has_output or not self.cells else _SHOWN_WITHOUT_OUTPUT
         heads = ("cell", "state", "requests", *shown)
         rows = [
-            (each.id, each.state, each.requests, *(_figure(each.figures.get(name)) for name in shown))
+            (each.id, mark(each.state), each.requests, *(_figure(each.figures.get(name)) for name in shown))
             for each in self.cells
         ]
         reasons = [f"{each.id}: {each.state}: {each.reason}" for each in self.cells if each.reason][:_MOST_TEXTS]
-        head = f"{self.title} ({self.nature})"
-        lines = [head, *align_columns(heads, rows), *reasons, *self.findings, *(f"note: {note}" for note in self.notes)]
-        return "\n".join([*lines, f"written: {self.file}"]) + "\n"
+        yield Line(f"{self.title} ({self.nature})")
+        yield Table(heads, rows)
+        yield from map(Line, (*reasons, *self.findings, *(f"note: {note}" for note in self.notes)))
+        yield Line(f"written: {self.file}")
 
 
 def summary_of(result: Result, file: Path, folder: Path) -> BenchResult:

@@ -1,5 +1,6 @@
 """The catalogue's records: machines, models, prices, releases of vLLM and measurements, each with date and source."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -8,6 +9,7 @@ from bezel.operations.arguments.model import Arguments, Reach, Word
 from bezel.operations.catalog.tables import SECTIONS, table
 from bezel.operations.context import Context
 from bezel.operations.results import Result
+from bezel_base.terminal.blocks import Block, Line
 from bezel_catalog.models import using_models
 from bezel_catalog.project_models import read_project_models
 
@@ -32,9 +34,11 @@ class Catalogue(Result):
 
     sections: tuple[Records, ...]
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The sections as tables."""
-        return "\n\n".join(table(each.section, each.rows) for each in self.sections) + "\n"
+        for number, each in enumerate(self.sections):
+            yield from (Line(),) if number else ()
+            yield from table(each.section, each.rows)
 
 
 def show(context: Context, arguments: ShowArguments) -> Catalogue:

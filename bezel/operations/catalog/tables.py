@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Line, Role, Table
 from bezel_catalog import (
     accelerators,
     compared_machines,
@@ -22,10 +22,9 @@ _BASIS = "as of, source"
 _KINDS = {"shared": "without a cache"}
 
 
-def table(name: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """Render a section as an aligned table; the last and longest column holds date and source."""
-    lines = align_columns([*rows[0]], [[*row.values()] for row in rows])
-    return "\n".join((f"{name}:", *(f"  {line}" for line in lines)))
+def table(name: str, rows: Sequence[Mapping[str, object]]) -> tuple[Line, Table]:
+    """A section as a table; the last and longest column holds date and source."""
+    return Line(f"{name}:", Role.HEADING), Table([*rows[0]], [[*row.values()] for row in rows], indent=2)
 
 
 def _accelerators() -> Iterator[Row]:

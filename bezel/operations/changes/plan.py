@@ -6,7 +6,7 @@ operation makes and carries out its plan.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -15,6 +15,7 @@ from bezel.engine.outcomes import Exit
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd
 from bezel_base.ending_signals import INTERRUPTED
+from bezel_base.terminal.blocks import Block, Line
 
 Op = Literal["create", "update", "replace", "delete"]
 Verdict = Literal["done", "unchanged", "failed", "cancelled"]
@@ -82,7 +83,7 @@ class Plan(Result):
         """REFUSED if it cannot be confirmed."""
         return Exit.REFUSED if self.refusals else Exit.DONE
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The plan for a terminal; what costs and what is lost comes first."""
         lines = [f"{_words(self.operation)} {self.target}: {self.summary}"]
         lines += [f"price: {self.price}"] if self.price else []
@@ -90,11 +91,12 @@ class Plan(Result):
         lines += [f"stays: {what}" for what in self.staying]
         lines += [f"could be lost: {what}" for what in self.lost]
         lines += [f"  {change.line}" for change in self.changes]
-        lines += [f"  {line}" for line in (self.file_change or "").splitlines()]
-        lines += [f"note: {text}" for text in self.notes]
+        yield from map(Line, lines)
+        yield from (Line(f"  {line}", is_verbatim=True) for line in (self.file_change or "").splitlines())
+        lines = [f"note: {text}" for text in self.notes]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"refused: {text}" for text in self.refusals]
-        return "\n".join(lines) + "\n"
+        yield from map(Line, lines)
 
 
 class Outcome(Result):
@@ -116,14 +118,14 @@ class Outcome(Result):
             return INTERRUPTED
         return Exit.DONE if self.verdict in {"done", "unchanged"} else Exit.FAILED
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The outcome for a terminal."""
         lines = [f"{_words(self.operation)} {self.target}: {self.verdict}"]
         lines += [f"  {change.line}" for change in self.changes]
         lines += [f"price: {self.price}"] if self.price else []
         lines += [f"url: {self.url}"] if self.url else []
         lines += [*self.details, *(f"problem: {text}" for text in self.problems)]
-        return "\n".join(lines) + "\n"
+        yield from map(Line, lines)
 
 
 def _words(operation: str) -> str:

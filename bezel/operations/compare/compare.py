@@ -4,7 +4,7 @@ Leaves out how figures are computed: see bezel.planner.assemble.compare.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +29,7 @@ from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import POOLED_DIGITS, UTILISATION
 from bezel.planner.vllm.model.pooling import does_pool
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.blocks import Block
 from bezel_catalog import Model, closest_record, ids_by_hub_id, unservable_form
 from bezel_catalog.models import using_models
 from bezel_catalog.project_models import read_project_models
@@ -130,11 +131,11 @@ class Comparison(Result):
     simulated: tuple[ObservedFigure, ...]
     measured: tuple[ObservedFigure, ...]
     not_included: tuple[str, ...] = Field(description="costs that no row has")
-    lines: tuple[str, ...] = Field(exclude=True, repr=False)
+    blocks: tuple[Any, ...] = Field(exclude=True, repr=False)
 
-    def text(self) -> str:
-        """The table."""
-        return "".join(f"{line}\n" for line in self.lines)
+    def page(self) -> tuple[Block, ...]:
+        """The tables, then the notes."""
+        return self.blocks
 
 
 def compare(context: Context, arguments: CompareArguments) -> Comparison:
@@ -164,7 +165,7 @@ def _comparison(arguments: CompareArguments) -> Comparison:
         simulated=of_simulation,
         measured=of_measurements,
         not_included=tuple(NOT_INCLUDED),
-        lines=tuple(table(name, context, rows, of_simulation, of_measurements)),
+        blocks=tuple(table(name, context, rows, of_simulation, of_measurements)),
     )
 
 

@@ -1,7 +1,6 @@
-"""Comparison as a table of at most 120 columns, with its notes. An unknown figure is shown as unknown. Pure."""
+"""Comparison as tables with their notes. An unknown figure is shown as unknown. Pure."""
 
 import itertools
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from bezel.operations.compare.measured import ObservedFigure
@@ -10,6 +9,7 @@ from bezel.planner.base.money import UNKNOWN, Amount, Unpriced, text
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
 from bezel.planner.vllm.model.pooling import does_pool
+from bezel_base.terminal.blocks import Block, Line, Role, Table
 from bezel_catalog.architectures.layers import EncoderLayers
 from bezel_catalog.quantities import GIB
 from bezel_catalog.sizing.memory import MEMORY_BASIS
@@ -17,11 +17,10 @@ from bezel_catalog.sizing.pooled_speed import PooledEstimate
 from bezel_catalog.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, Estimate, Range, percent
 from bezel_catalog.sizing.tpu_memory import TPU_MEMORY_BASIS, WITHOUT_CACHE_BASIS
 
-COLUMNS = 120
 _POOLED_DIGITS = 4
-_HEADS = ("machine", "where", "fits", "longest", "USD/h", "one user", "the load", "USD/M out")
-_POOLED_HEADS = ("machine", "where", "fits", "longest", "USD/h", "inputs/s", "tokens/s", "USD/M in")
-_WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
+# What machines are compared by comes first: the last columns move below the rows of a narrow terminal.
+_HEADS = ("machine", "at a time", "USD/h", "one user", "the load", "USD/M out", "price", "where", "longest")
+_POOLED_HEADS = ("machine", "at a time", "USD/h", "inputs/s", "tokens/s", "USD/M in", "price", "where", "longest")
 
 
 def table(
@@ -30,8 +29,8 @@ def table(
     rows: Sequence[Row],
     simulated: Sequence[ObservedFigure],
     measured: Sequence[ObservedFigure],
-) -> Iterator[str]:
-    """Lines of the comparison.
+) -> Iterator[Block]:
+    """The comparison: its load, a table for each checkpoint, the notes.
 
     Args:
         name: Model family or checkpoint.
@@ -44,26 +43,26 @@ def table(
     prompt, output = load_of(context, pools=pools)
     of_load = f"inputs of {prompt} tokens" if pools else f"{USERS} users, {prompt} tokens in, {output} out"
     cache = "" if pools and not _keeps_cache(rows) else ", 16-bit KV cache"
-    yield f"{name}, context {context}{cache}; the load: {of_load}; {UTILISATION:.0%} utilisation"
+    yield Line(f"{name}, context {context}{cache}; the load: {of_load}; {UTILISATION:.0%} utilisation")
     for checkpoint, mine in itertools.groupby(rows, key=lambda row: row.checkpoint):
-        yield ""
         size = f"{checkpoint.weight_bytes / GIB:.2f} GiB of weights" + (" (derived)" if checkpoint.derived else "")
-        yield f"{checkpoint.id}: {checkpoint.encoding}, {size}"
-        yield _line(_POOLED_HEADS if does_pool(checkpoint) else _HEADS)
+        yield Line()
+        yield Line(f"{checkpoint.id}: {checkpoint.encoding}, {size}", Role.HEADING)
+        cells: list[Sequence[object] | Line] = []
         for group, members in itertools.groupby(mine, key=lambda row: row.offer.group):
-            yield f"  {group}"
-            for row in members:
-                yield _line(_cells(row))
-    yield ""
-    for note in [*_notes(rows), *_figure_lines("Simulated", simulated), *_figure_lines("Measured", measured)]:
-        yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+            cells += [Line(f"  {group}"), *map(_cells, members)]
+        yield Table(_POOLED_HEADS if does_pool(checkpoint) else _HEADS, cells, indent=4)
+    yield Line()
+    notes = [*_notes(rows), *_figure_lines("Simulated", simulated), *_figure_lines("Measured", measured)]
+    yield from map(Line, notes)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     offer = row.offer
-    hourly = UNKNOWN if isinstance(offer.hourly, Unpriced) else f"{text(offer.hourly, 4)} {offer.price_kind}"
+    is_priced = not isinstance(offer.hourly, Unpriced)
+    hourly = text(offer.hourly, 4) if is_priced else UNKNOWN
     broken = "refused" if row.refused else row.breaks
-    fits = f"no: {broken}" if broken else f"{_short(row.sequences)} at a time"
+    fits = f"no: {broken}" if broken else _short(row.sequences)
     speed = ("-", "-", "-")
     if isinstance(row.speed, PooledEstimate) and row.tokens:
         speed = (
@@ -77,7 +76,8 @@ def _cells(row: Row) -> tuple[str, ...]:
             _range(row.speed.tokens_per_second_served),
             _price(row.tokens.output, 2),
         )
-    return (offer.machine, offer.region or "-", fits, str(row.longest or "-"), hourly, *speed)
+    kind = offer.price_kind if is_priced else "-"
+    return (offer.machine, fits, hourly, *speed, kind, offer.region or "-", str(row.longest or "-"))
 
 
 def alone_of(speed: Estimate | PooledEstimate | None) -> Range | None:
@@ -104,7 +104,8 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
     columns = "one user, the load (output tokens/s) and USD/M out (a million output tokens)"
     if does_pool(rows[0].checkpoint):
         columns = "inputs/s, tokens/s (of the inputs) and USD/M in (a million input tokens)"
-    yield f"Kinds: USD/h as marked (list price; derived: from another row). Fits, longest, {columns} are estimates."
+    yield "At a time: sequences of the context that fit; no: what does not fit. Longest: one such sequence, in tokens."
+    yield f"Kinds: USD/h as its price says (derived: from another row). At a time, longest, {columns} are estimates."
     yield f"Memory of GPUs: {MEMORY_BASIS}."
     yield f"Memory of TPUs: {TPU_MEMORY_BASIS if _keeps_cache(rows) else WITHOUT_CACHE_BASIS}."
     batch = "as many users at a time as the cache holds"
@@ -147,7 +148,3 @@ def _short(number: float) -> str:
         if number >= 100 * size or (unit == "M" and number >= size):
             return f"{number / size:.3g}{unit}"
     return f"{number:.0f}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return ("    " + "".join(f"{cell:<{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))).rstrip()

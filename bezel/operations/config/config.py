@@ -23,6 +23,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import REQUEST_TYPE, SERVICE_TYPE
 from bezel.operations.results import Result
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.blocks import Line
 from bezel_base.text.redaction import redact
 
 LATER = "(known after the deploy)"
@@ -68,6 +69,10 @@ class Config(Result):
                     head + yaml.dump(each.body, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
                 )
         return ("\n" if self.as_commands else "---\n").join(parts)
+
+    def page(self) -> Iterator[Line]:
+        """The same; documents and commands stay as they are, so that they can be copied."""
+        yield Line(self.text().rstrip("\n"), is_verbatim=True)
 
 
 def config(context: Context, arguments: ConfigArguments) -> Config:

@@ -13,11 +13,12 @@ from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
-from bezel.operations.results import Result, Usd, lines
+from bezel.operations.results import Result, Usd
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
 from bezel.planner.cost.token_cost import POOLED_DIGITS
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role
 from bezel_catalog import Price as PriceRow
 
 _SMALL = Decimal("0.001")
@@ -78,7 +79,7 @@ class Cost(Result):
     not_included: tuple[str, ...]
     missing: tuple[str, ...] = Field(description="price rows that the catalogue does not hold")
 
-    def text(self) -> str:
+    def page(self) -> tuple[Block, ...]:
         """The amounts, then the parts with their sources."""
         ends_for_good = self.lease_seconds is not None and self.usd_per_month_without_traffic is None
         rows = [
@@ -104,7 +105,7 @@ class Cost(Result):
             )
             for each in self.lines
         ]
-        return f"{self.stack}\n{lines(rows)}{lines(parts)}"
+        return (Line(self.stack, Role.HEADING), NamedValues(rows), NamedValues(parts))
 
 
 def cost(context: Context, arguments: CostArguments) -> Cost:

@@ -5,6 +5,7 @@ deadline, and so has the whole. Of a deployed stack it checks who has access, an
 program; the rest of it is left to `status`, `metrics` and `advise`.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,8 +22,8 @@ from bezel.operations.doctor.stack_choice import chosen_stacks
 from bezel.operations.doctor.verdict.entry import google_checks, report_file
 from bezel.operations.results import Result, format_count
 from bezel.rest import Credentials, GoogleClient
-from bezel_base.console import align_columns
 from bezel_base.errors import UserError
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 
 _REQUEST_SECONDS = 10.0
 _NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access", "verdict")
@@ -64,16 +65,18 @@ class Doctor(Result):
         """1 where a deploy would fail, as far as is known."""
         return 1 if any(each.state == "problem" for each in self.checks) else 0
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the outcomes, then each cause once with what to do, most serious first."""
-        lines = align_columns(("state", "area", "subject"), rows_of(self.checks))
+        rows = [(mark(state), area, subject) for state, area, subject in rows_of(self.checks)]
+        yield Table(("state", "area", "subject"), rows)
         for cause in self.causes:
-            lines += ["", *cause.lines()]
+            yield Line()
+            yield from map(Line, cause.lines())
         counts = {state: sum(cause.state == state for cause in self.causes) for state in ("problem", "warning")}
         counted_causes = [format_count(counts["problem"], "problem"), format_count(counts["warning"], "warning")]
         ok, unknown = (sum(each.state == state for each in self.checks) for state in ("ok", "unknown"))
-        lines += ["", ", ".join((f"{ok} ok", *counted_causes, f"{unknown} unknown"))]
-        return "\n".join(lines) + "\n"
+        yield Line()
+        yield Line(", ".join((f"{ok} ok", *counted_causes, f"{unknown} unknown")))
 
 
 def doctor(context: Context, arguments: DoctorArguments) -> Doctor:

@@ -1,5 +1,7 @@
 """Endpoint of a stack: where callers reach it, as whom, and by which command. Asks neither the cloud nor the server."""
 
+from collections.abc import Iterator
+
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments
@@ -8,6 +10,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.endpoint.token_command import token_command
 from bezel.operations.results import Result, lines
+from bezel_base.terminal.blocks import Line
 from bezel_base.text.shell import shell_word
 
 
@@ -49,6 +52,10 @@ class Endpoint(Result):
         shown = "List the models:" if self.proxy is None else "List the models, or serve clients that send no token:"
         commands = "".join(f"  {command}\n" for command in (self.curl, self.proxy) if command is not None)
         return f"{head}\n{lines(rows)}\n{shown}\n\n{commands}"
+
+    def page(self) -> Iterator[Line]:
+        """The same; a command stays in one line, so that it can be copied."""
+        yield Line(self.text().rstrip("\n"), is_verbatim=True)
 
 
 def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:

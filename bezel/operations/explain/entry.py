@@ -1,11 +1,12 @@
 """Entry of an explanation: what a name means, what is allowed, why, and where that is known from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field
 
-from bezel.operations.results import Result, lines
+from bezel.operations.results import Result
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role
 
 Kind = Literal["vLLM option", "variable", "checkpoint", "hardware", "setting", "policy"]
 
@@ -27,11 +28,13 @@ class Entry(Result):
     why: tuple[str, ...] = Field(description="limits and refusals, each with its reason and its repair")
     source: str = Field(description="where it is known from, with its date")
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The entry for a terminal."""
         head = f"{self.name}: {self.kind}" + (f", {self.meaning}" if self.meaning else "")
-        body = lines((fact.name, fact.value) for fact in self.facts)
-        return f"{head}\n{body}" + "".join(f"  {reason}\n" for reason in self.why) + f"  source: {self.source}\n"
+        yield Line(head, Role.HEADING)
+        yield NamedValues([(fact.name, fact.value) for fact in self.facts])
+        yield from (Line(f"  {reason}") for reason in self.why)
+        yield Line(f"  source: {self.source}")
 
 
 def facts(rows: Mapping[str, str | None]) -> tuple[Fact, ...]:

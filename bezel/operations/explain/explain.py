@@ -5,6 +5,7 @@ whether a whole stack works to `plan`, which applies all rules together.
 """
 
 import difflib
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -16,6 +17,7 @@ from bezel.operations.explain.entry import Entry
 from bezel.operations.results import Result
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import Problem, WrongValueError
+from bezel_base.terminal.blocks import Block, Line
 from bezel_catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
 from bezel_catalog.models import using_models
 from bezel_catalog.project_models import read_project_models
@@ -51,10 +53,13 @@ class Explanation(Result):
     entries: tuple[Entry, ...] = Field(description="one for each kind of thing that has the name")
     near: tuple[str, ...] = Field(description="similar names")
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The entries, then the similar names."""
-        near = f"similar: {', '.join(self.near)}\n" if self.near else ""
-        return "\n".join(entry.text() for entry in self.entries) + near
+        for number, entry in enumerate(self.entries):
+            yield from (Line(),) if number else ()
+            yield from entry.page()
+        if self.near:
+            yield Line(f"similar: {', '.join(self.near)}")
 
 
 def explain(context: Context, arguments: ExplainArguments) -> Explanation:

@@ -37,6 +37,7 @@ from bezel.operations.results import Result
 from bezel.operations.status.status import read_service
 from bezel.rest import ApiError
 from bezel_base.errors import Problem
+from bezel_base.terminal.blocks import Line
 from bezel_base.text.shell import shell_word
 
 Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"]
@@ -111,6 +112,10 @@ class Logs(Result):
         if self.older:
             shown.append(f"older lines: --page '{self.older}'")
         return "\n".join(shown) + "\n"
+
+    def page(self) -> Iterator[Line]:
+        """The same; a line of a log stays one line."""
+        yield Line(self.text().rstrip("\n"), is_verbatim=True)
 
 
 def logs(context: Context, arguments: LogsArguments) -> Logs:

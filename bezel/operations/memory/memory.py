@@ -6,7 +6,7 @@ instance is not asked for its metrics. Leaves the lines' forms and the compariso
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -44,8 +44,8 @@ from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
-from bezel_base.console import align_columns
 from bezel_base.errors import UserError, one_line
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 from bezel_catalog.quantities import GIB
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Memory(Result):
         """1 where the server reported nothing."""
         return 0 if self.is_read else 1
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the figures, the findings, then where each figure is from."""
         head = f"{self.stack}: memory" + (" (simulated server: figures of its model)" if self.simulated else "")
         rows = [
@@ -97,20 +97,20 @@ class Memory(Result):
                 _number_text(each.measured, each.unit),
                 _number_text(each.planned, each.unit),
                 "-" if each.deviation is None else f"{each.deviation:+.1%}",
-                {None: "-", False: "ok", True: "WRONG"}[each.is_plan_wrong],
+                mark({None: "-", False: "ok", True: "WRONG"}[each.is_plan_wrong]),
             )
             for each in self.figures
         ]
-        lines = [head, *(f"note: {text}" for text in self.notes)]
-        lines += align_columns(("figure", "measured", "planned", "deviation", "plan"), rows)
+        yield from map(Line, (head, *(f"note: {text}" for text in self.notes)))
+        yield Table(("figure", "measured", "planned", "deviation", "plan"), rows)
         comparable = sum(each.deviation is not None for each in self.figures)
         right = f"the plan was right within 5% in the {comparable} figures that both know" if comparable else ""
-        lines += ["", *(self.findings or ((right or "nothing can be compared"),)), "", f"planned: {self.plan_origin}"]
+        lines = ["", *(self.findings or ((right or "nothing can be compared"),)), "", f"planned: {self.plan_origin}"]
         origins: dict[str, list[str]] = {}
         for each in self.figures:
             origins.setdefault(each.measured_origin, []).append(f"{each.title} ({each.unit})")
         lines += [f"measured: {', '.join(titles)}: {origin}" for origin, titles in origins.items()]
-        return "\n".join(lines) + "\n"
+        yield from map(Line, lines)
 
 
 def memory(context: Context, arguments: MemoryArguments) -> Memory:

@@ -6,7 +6,7 @@ is not asked, as the request would start one. Leaves the figures to bezel.operat
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -20,7 +20,7 @@ from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text, figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 
 _READS = 3
 _SECONDS = 30.0
@@ -58,25 +58,33 @@ class Metrics(Result):
     notes: tuple[str, ...] = Field(description="what limits the figures")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the figures, then what is unhealthy with what to do."""
         head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
-        lines = [head, *(f"note: {text}" for text in self.notes)]
+        yield from map(Line, (head, *(f"note: {text}" for text in self.notes)))
         if self.is_read:
             basis = f"of {self.interval_seconds:g} s" if self.interval_seconds else "since the start"
-            rows = [(figure.title, figure_text(figure), _health(figure), figure.meaning) for figure in self.figures]
-            lines += [f"means and rates {basis}", *align_columns(("figure", "value", "health", "meaning"), rows)]
+            rows = [
+                (figure.title, figure_text(figure), mark(_health(figure)), figure.meaning) for figure in self.figures
+            ]
+            yield Line(f"means and rates {basis}")
+            yield Table(("figure", "value", "health", "meaning"), rows)
             ended = [
-                (f"{item.counted_by} {item.outcome}", item.requests, "failed" if item.is_failure else "", item.meaning)
+                (
+                    f"{item.counted_by} {item.outcome}",
+                    item.requests,
+                    mark("failed" if item.is_failure else ""),
+                    item.meaning,
+                )
                 for item in self.outcomes
                 if item.requests
             ]
-            lines += ["", *align_columns(("requests", "number", "", "meaning"), ended)] if ended else []
+            yield from (Line(), Table(("requests", "number", "", "meaning"), ended)) if ended else ()
             for figure in self.figures:
                 if figure.is_unhealthy:
-                    lines += ["", f"{figure.title} is {figure_text(figure)}: unhealthy when {figure.unhealthy_when}."]
-                    lines += [f"  Repair: {figure.repair}"]
-        return "\n".join(lines) + "\n"
+                    yield Line()
+                    yield Line(f"{figure.title} is {figure_text(figure)}: unhealthy when {figure.unhealthy_when}.")
+                    yield Line(f"  Repair: {figure.repair}")
 
     @property
     def exit_code(self) -> Literal[0, 1]:

@@ -5,7 +5,7 @@ tokenizer unless it is a draft model. Reads only; leaves copying to `weights_cop
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -24,8 +24,8 @@ from bezel.weights.bucket import Bucket
 from bezel.weights.layout import StoredModel, stored_models
 from bezel.weights.progress import size
 from bezel.weights.retry import Watch
-from bezel_base.console import align_columns
 from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.terminal.blocks import Block, Line, Table
 from bezel_base.text.shell import shell_word
 
 _BUCKET_SECONDS = 60.0
@@ -70,7 +70,7 @@ class ModelFiles(Result):
         """1 where a stack's model is missing or incomplete, or unknown."""
         return 1 if any(each.stacks and not each.is_complete for each in self.folders) else 0
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """Tables of the folders and of the registry, then what is missing."""
         rows = [
             (
@@ -82,15 +82,16 @@ class ModelFiles(Result):
             for each in self.folders
         ]
         heads = ("folder", "files", "size", "state", "source", "stacks")
-        lines = align_columns(heads, rows) if rows else ["no model files"]
-        lines += [f"  {each.address}: {problem}" for each in self.folders for problem in each.problems]
+        yield Table(heads, rows) if rows else Line("no model files")
+        yield from (Line(f"  {each.address}: {problem}") for each in self.folders for problem in each.problems)
         if self.registry:
             entries = [
                 (each.display_name, each.region, each.version, each.updated, each.artifact_uri or "-")
                 for each in self.registry
             ]
-            lines += ["", *align_columns(("registered model", "region", "version", "updated", "files"), entries)]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
+            yield Line()
+            yield Table(("registered model", "region", "version", "updated", "files"), entries)
+        yield from (Line(f"note: {note}") for note in self.notes)
 
 
 def _state(folder: ModelFolder) -> str:

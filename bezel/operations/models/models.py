@@ -1,6 +1,6 @@
 """Models that a deployed server serves, with what it says about them. Asks no service that has no instance."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, Table
 
 _PATH = "/v1/models"
 _MAX_BYTES = 1 << 20
@@ -58,15 +58,15 @@ class Models(Result):
         """1 where no server was asked, or where the declared model is not served."""
         return 0 if self.is_read and self.is_declared_served is not False else 1
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the models."""
         head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
         rows = [
             (each.id, "unknown" if each.max_model_len is None else str(each.max_model_len), each.root or "")
             for each in self.models
         ]
-        table = align_columns(("model", "longest, in tokens", "read from"), rows) if rows else []
-        return "\n".join([head, *(f"note: {text}" for text in self.notes), *table]) + "\n"
+        yield from map(Line, (head, *(f"note: {text}" for text in self.notes)))
+        yield from (Table(("model", "longest, in tokens", "read from"), rows),) if rows else ()
 
 
 def models(context: Context, arguments: ModelsArguments) -> Models:

@@ -5,29 +5,33 @@ A model that has no row is read from its hub (`unwritten_model`).
 Leaves out how a plan is computed: see `bezel.planner`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from bezel.engine.project.own_program import check_settings
-from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.plan.unwritten_model import unwritten_model
 from bezel.operations.results import Result
 from bezel.planner import AnyPlan, make_plan, plan_summary
 from bezel.planner.assemble.provenance import STACK_FILE
+from bezel.planner.render.short_summary import short_blocks
+from bezel.planner.render.summary import plan_blocks
+from bezel_base.terminal.blocks import Block, Line
 from bezel_catalog import Model
 from bezel_localcloud.core.paths import PROJECT
 
 
 class PlanArguments(Arguments):
-    """Which stack."""
+    """Which stack, and how much of its plan."""
 
     stack: Stack
+    all: Annotated[bool, Reach.INSIDE] = Field(default=False, description="show every value with its origin as text")
 
 
 class PlanReport(Result):
@@ -43,9 +47,12 @@ class PlanReport(Result):
     summary: str = Field(description="every value with its origin, as text")
     read: str | None = Field(None, description="what was read of a hub, for a model without a row in catalog.toml")
 
-    def text(self) -> str:
-        """The summary, and what was read for it."""
-        return f"{self.summary}\n" + (f"\n{self.read}\n" if self.read else "")
+    blocks: tuple[Any, ...] = Field(exclude=True, repr=False, description="what the text shows of it")
+
+    def page(self) -> Iterator[Block]:
+        """The short or the whole summary, and what was read for it."""
+        yield from self.blocks
+        yield from (Line(), Line(self.read)) if self.read else ()
 
 
 def plan(context: Context, arguments: PlanArguments) -> PlanReport:
@@ -67,6 +74,7 @@ def plan(context: Context, arguments: PlanArguments) -> PlanReport:
         warnings=made.warnings,
         summary=plan_summary(made),
         read=unwritten[1] if unwritten else None,
+        blocks=tuple(plan_blocks(made) if arguments.all else short_blocks(made)),
     )
 
 

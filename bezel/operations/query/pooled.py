@@ -5,7 +5,7 @@ prompts of models that generate to bezel.operations.query.query.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -49,13 +49,11 @@ class Pooled(Result):
     total_seconds: float
     model: str | None = Field(exclude=True, repr=False)
 
-    def rows_text(self, documents: Sequence[str]) -> str:
+    def row_texts(self, documents: Sequence[str]) -> Iterator[str]:
         """The rows, ranks with the begin of their documents."""
-        lines = []
         for row in self.rows:
             has_text = self.path.endswith("/rerank") and row.index < len(documents)
-            lines.append(f"{row.line()}{f'  {clean_text(documents[row.index], 80)}' if has_text else ''}\n")
-        return "".join(lines)
+            yield f"{row.line()}{f'  {clean_text(documents[row.index], 80)}' if has_text else ''}"
 
 
 def check_pooled(pooled_at: str, stack: str, documents: Sequence[str], image: str | None) -> None:

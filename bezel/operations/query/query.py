@@ -6,6 +6,7 @@ credentials, token by token as the server sends it.
 
 import base64
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,12 +21,13 @@ from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.query.pooled import Pooled, ask_pooled, check_pooled
 from bezel.operations.redaction import clean_text
-from bezel.operations.results import Result, lines
+from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.first_token import FirstToken, readings_around
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.blocks import Block, Line, NamedValues
 from bezel_base.text.shell import shell_word_for_make
 
 _PATH = "/v1/chat/completions"
@@ -100,10 +102,11 @@ class Answer(Result):
         """1 without a complete answer."""
         return 0 if self.finish_reason or self.pooled else 1
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The answer, then what there is to say about it."""
         if self.pooled is not None:
-            return self._pooled_text(self.pooled)
+            yield from self._pooled_blocks(self.pooled)
+            return
         body = "" if self.shown or not self.answer else f"{self.answer}\n"
         if self.simulated and self.answer:
             body = (
@@ -123,17 +126,20 @@ class Answer(Result):
                 ("output tokens/s", _number_text(stats.output_tokens_per_second)),
                 ("finish reason", self.finish_reason or "none: the answer broke off"),
             ]
-        return body + "".join(f"note: {text}\n" for text in self.notes) + lines(rows)
+        yield from (Line(body.rstrip("\n"), is_verbatim=True),) if body else ()
+        yield from (Line(f"note: {text}") for text in self.notes)
+        yield NamedValues(rows)
 
-    def _pooled_text(self, pooled: Pooled) -> str:
-        simulated = "a simulated server answered: its numbers mean nothing\n" if self.simulated else ""
+    def _pooled_blocks(self, pooled: Pooled) -> Iterator[Block]:
+        yield from (Line("a simulated server answered: its numbers mean nothing"),) if self.simulated else ()
         rows = [
             ("model", self.model or "unknown"),
             ("asked at", pooled.path),
             ("tokens in", _number_text(pooled.prompt_tokens)),
             ("total", f"{pooled.total_seconds:g} s"),
         ]
-        return simulated + pooled.rows_text(self.documents) + (lines(rows) if self.with_stats else "")
+        yield from (Line(row) for row in pooled.row_texts(self.documents))
+        yield from (NamedValues(rows),) if self.with_stats else ()
 
 
 def query(context: Context, arguments: QueryArguments) -> Answer:

@@ -5,7 +5,7 @@ the reason as a note. Leaves sending a request to `request`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
@@ -30,7 +30,7 @@ from bezel.rest import ApiError, RestError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_everywhere, info_of, value_in
 from bezel.rest.quota_preferences import preferences_of
 from bezel.rest.run_services import services_of
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 from bezel_base.text.shell import shell_word
 from bezel_catalog.quantities import duration_text
 
@@ -91,7 +91,7 @@ class QuotaReport(Result):
         is_unread = bool(self.quotas) and all(row.limit is None and not row.is_unlimited for row in self.quotas)
         return 1 if is_unread or any(row.is_short for row in self.quotas) else 0
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the quotas, the requests, and how more is requested."""
         heads = ("quota", "place", "limit", "used", *(("needed",) if self.stack else ()), "id")
         rows = [
@@ -101,16 +101,16 @@ class QuotaReport(Result):
                 _amount_text(row, math.inf if row.is_unlimited else row.limit),
                 _amount_text(row, row.used)
                 + ("" if row.used_seconds_ago is None else f", {duration_text(row.used_seconds_ago)} ago"),
-                *((f"{_amount_text(row, row.needed)}{' SHORT' if row.is_short else ''}",) if self.stack else ()),
+                *((mark(f"{_amount_text(row, row.needed)}{' SHORT' if row.is_short else ''}"),) if self.stack else ()),
                 row.quota,
             )
             for row in self.quotas
         ]
-        lines = align_columns(heads, rows) if rows else ["no quota that the catalogue knows has a value there"]
-        lines += [f"raise it: {row.request}" for row in self.quotas if row.is_short]
+        yield Table(heads, rows) if rows else Line("no quota that the catalogue knows has a value there")
+        lines = [f"raise it: {row.request}" for row in self.quotas if row.is_short]
         lines += [each.line for each in self.requests]
         lines += [f"more: `bezel quota request --help`, or {self.link}", *(f"note: {note}" for note in self.notes)]
-        return "\n".join(lines) + "\n"
+        yield from map(Line, lines)
 
 
 def _amount_text(row: QuotaRow, amount: float | None) -> str:

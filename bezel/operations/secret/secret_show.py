@@ -11,13 +11,14 @@ from pydantic_core import PydanticCustomError
 from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.arguments.shared import ProjectStack
 from bezel.operations.context import Context
-from bezel.operations.results import Result, lines
+from bezel.operations.results import Result
 from bezel.operations.secret.users import SETTING, named_by, users_of
 from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
 from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import SecretState, secret_of
 from bezel_base.errors import NOT_SHOWN, format_value
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role
 from bezel_base.text.shell import shell_word
 
 
@@ -61,7 +62,7 @@ class Secret(Result):
         """1 where it has no value."""
         return 0 if self.has_value else 1
 
-    def text(self) -> str:
+    def page(self) -> tuple[Block, ...]:
         """The secret's state."""
         state = f"version {self.version}, {self.version_state}, set {self.set_at}" if self.version else "no version"
         rows = [
@@ -71,7 +72,8 @@ class Secret(Result):
             ("used by", ", ".join(self.used_by) or "no stack of this folder"),
         ]
         verb = "replace its value" if self.has_value else "set its value"
-        return f"{self.name}\n{lines(rows)}{verb} (a person, at a terminal): {self.command}\n"
+        command = Line(f"{verb} (a person, at a terminal): {self.command}", is_verbatim=True)
+        return (Line(self.name, Role.HEADING), NamedValues(rows), command)
 
 
 def show(context: Context, arguments: SecretArguments) -> Secret:

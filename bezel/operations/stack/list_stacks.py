@@ -24,8 +24,8 @@ from bezel.operations.deployment.deployment import SERVICE_TYPE, Deployment
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, format_count, utc
 from bezel.planner.base.expiry import EXPIRY, has_expired
-from bezel_base.console import align_columns
 from bezel_base.errors import UserError, one_line
+from bezel_base.terminal.blocks import Block, Line, Table
 
 _HEADS = ("stack", "model", "accelerator", "deployed", "revision", "ends", "lock", "url")
 _MOST = 100
@@ -66,12 +66,12 @@ class StackList(Result):
     left_out: int = Field(description="further stacks: name one to see it")
     notes: tuple[str, ...] = Field(description="what is not judged of any stack, and why")
 
-    def text(self) -> str:
+    def page(self) -> tuple[Block, ...]:
         """A table of the stacks."""
-        shown = align_columns(_HEADS, map(_row, self.stacks)) if self.stacks else ["no stacks"]
-        notes = [f"{each.stack}: {note}" for each in self.stacks for note in each.notes]
-        left = [f"{format_count(self.left_out, 'further stack')}: name one to see it"] if self.left_out else []
-        return "\n".join([*shown, *left, *(f"note: {note}" for note in [*self.notes, *notes])]) + "\n"
+        table = Table(_HEADS, [_row(stack) for stack in self.stacks]) if self.stacks else Line("no stacks")
+        further = [f"{format_count(self.left_out, 'further stack')}: name one to see it"] if self.left_out else []
+        notes = [*self.notes, *(f"{each.stack}: {note}" for each in self.stacks for note in each.notes)]
+        return (table, *map(Line, further), *(Line(f"note: {note}") for note in notes))
 
 
 def list_stacks(context: Context, arguments: ListStacksArguments) -> StackList:

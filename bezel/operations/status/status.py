@@ -28,7 +28,7 @@ from bezel.operations.file_settings import FileSettings, file_rows, file_setting
 from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import clean_text
-from bezel.operations.results import Result, Usd, lines, utc
+from bezel.operations.results import Result, Usd, utc
 from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.call_counts import Calls
@@ -53,7 +53,7 @@ from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced, round_usd
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role, Table, mark
 from bezel_base.text.shell import shell_word
 
 _READERS = 8
@@ -140,22 +140,23 @@ class Status(Result):
 
     stacks: tuple[StackStatus, ...]
 
-    def text(self) -> str:
-        """A block for one stack, a table for several."""
+    def page(self) -> Iterator[Block]:
+        """The fields of one stack, a table for several."""
         if len(self.stacks) == 1:
-            return _block(self.stacks[0])
+            yield from _blocks(self.stacks[0])
+            return
         if not self.stacks:
-            return "no stack is deployed\n"
-        header = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
-        rows = align_columns(header, map(_row, self.stacks))
+            yield Line("no stack is deployed")
+            return
+        heads = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
+        yield Table(heads, [_row(stack) for stack in self.stacks])
         notes = [
             f"{stack.stack}: {name}: {text}"
             for stack in self.stacks
             for name, text in (*outside_rows(stack), *file_rows(stack.stack, stack.file))
             if name != "file"
         ]
-        rows += [""] * bool(notes) + notes
-        return "\n".join(rows) + "\n"
+        yield from map(Line, ("", *notes) if notes else ())
 
     @property
     def exit_code(self) -> Literal[0, 1]:
@@ -420,12 +421,13 @@ def _sum(amounts: Sequence[Decimal | None]) -> Decimal | None:
     return sum(known_amounts, Decimal(0)) if known_amounts and len(known_amounts) == len(amounts) else None
 
 
-def _block(stack: StackStatus) -> str:
-    """A stack as lines."""
+def _blocks(stack: StackStatus) -> tuple[Block, ...]:
+    """A stack with its fields."""
     traffic = ", ".join(f"{revision.name} {revision.percent}%" for revision in stack.revisions)
     scale = None if stack.min_instances is None else f"{stack.min_instances} to {stack.max_instances or 'any number'}"
+    simulated = " (simulated server)" if stack.simulated else ""
     rows = [
-        ("verdict", verdict_text(stack.verdict, stack.calls) + (" (simulated server)" if stack.simulated else "")),
+        ("verdict", mark(verdict_text(stack.verdict, stack.calls) + simulated)),
         *(("details" if reason.startswith("`") else "because", reason) for reason in stack.reasons),
         ("model", stack.model),
         ("url", stack.url),
@@ -444,7 +446,7 @@ def _block(stack: StackStatus) -> str:
         *outside_rows(stack),
         *file_rows(stack.stack, stack.file),
     ]
-    return f"{stack.stack}\n{lines(rows)}"
+    return (Line(stack.stack, Role.HEADING), NamedValues(rows))
 
 
 def _so_far(stack: StackStatus) -> str | None:
@@ -474,13 +476,13 @@ def _lease_line(lease: LeaseStatus) -> str:
     return f"{lease.state}, {lease.zone or 'no zone yet'}{container}, {left}, {_usd(lease.usd_so_far)} so far"
 
 
-def _row(stack: StackStatus) -> tuple[str, ...]:
+def _row(stack: StackStatus) -> tuple[object, ...]:
     left = [lease.left_seconds for lease in stack.leases if lease.left_seconds is not None]
     place = ", ".join(revision.name for revision in stack.revisions if not stack.leases)
     zones = ", ".join(lease.zone or "-" for lease in stack.leases)
     return (
         stack.stack,
-        verdict_text(stack.verdict, None),
+        mark(verdict_text(stack.verdict, None)),
         zones or place or "-",
         format_duration(min(left)) if left else "-",
         _amount(stack.usd_per_hour),

@@ -1,5 +1,6 @@
 """Description of a lease: its state, the boot of its machine, and the end of the machine's console."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import Field
@@ -7,9 +8,10 @@ from pydantic import Field
 from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text, cleaned_lines
-from bezel.operations.results import Result, lines, utc
+from bezel.operations.results import Result, utc
 from bezel.operations.tpu.records import LeaseName, LeaseRecord, PlaceArguments, inventory, leases_named, record_of
 from bezel.planner.base.money import round_usd
+from bezel_base.terminal.blocks import Block, Line, NamedValues, Role, mark
 
 
 class DescribeArguments(PlaceArguments):
@@ -40,9 +42,11 @@ class LeaseDescriptions(Result):
 
     leases: tuple[LeaseDescription, ...]
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """The leases, each with its fields, its boot and its console."""
-        return "\n".join(_text(each) for each in self.leases)
+        for number, each in enumerate(self.leases):
+            yield from (Line(),) if number else ()
+            yield from _blocks(each)
 
 
 def describe_lease(context: Context, arguments: DescribeArguments) -> LeaseDescriptions:
@@ -74,13 +78,13 @@ def describe_lease(context: Context, arguments: DescribeArguments) -> LeaseDescr
         )
 
 
-def _text(described: LeaseDescription) -> str:
+def _blocks(described: LeaseDescription) -> Iterator[Block]:
     lease = described.lease
     ends = rfc3339(lease.ends_at.timestamp()) if lease.ends_at else None
     rows = [
         ("stack", lease.stack),
         ("hardware", lease.hardware),
-        ("state", f"{lease.state} ({lease.word})" if lease.word else lease.state),
+        ("state", mark(f"{lease.state} ({lease.word})" if lease.word else lease.state)),
         ("reason", lease.reason),
         ("machine", lease.node_state),
         ("health", lease.health),
@@ -89,5 +93,8 @@ def _text(described: LeaseDescription) -> str:
         ("USD per hour", "unknown" if lease.usd_per_hour is None else round_usd(lease.usd_per_hour, 2)),
         *((f"boot: {phase.name}", f"{phase.state} {phase.detail}".rstrip()) for phase in described.phases),
     ]
-    console = "".join(f"    {line}\n" for line in described.console)
-    return f"{lease.name} in {lease.zone}\n{lines(rows)}" + (f"  console\n{console}" if console else "")
+    yield Line(f"{lease.name} in {lease.zone}", Role.HEADING)
+    yield NamedValues(rows)
+    if described.console:
+        yield Line("  console")
+        yield from (Line(f"    {line}", is_verbatim=True) for line in described.console)

@@ -1,5 +1,7 @@
 """List of a project's leases: those of every stack, and those that an operator requested.."""
 
+from collections.abc import Iterator
+
 from pydantic import Field
 
 from bezel.leases.clock import rfc3339
@@ -8,7 +10,7 @@ from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.tpu.records import LeaseRecord, PlaceArguments, inventory, record_of
 from bezel.planner.base.money import round_usd
-from bezel_base.console import align_columns
+from bezel_base.terminal.blocks import Block, Line, Table, mark
 
 _HEADS = ("lease", "stack", "zone", "hardware", "state", "ends", "USD per hour", "address")
 _MOST = 200
@@ -24,19 +26,19 @@ class Leases(Result):
     leases: tuple[LeaseRecord, ...]
     notes: tuple[str, ...] = Field(description="what was not looked at, and why; how many leases are left out")
 
-    def text(self) -> str:
+    def page(self) -> Iterator[Block]:
         """A table of the leases."""
         rows = [
             (
                 *(each.name, each.stack, each.zone, each.hardware or "-"),
-                f"{each.state} ({each.word})" if each.word else each.state,
+                mark(f"{each.state} ({each.word})" if each.word else each.state),
                 *(rfc3339(each.ends_at.timestamp() if each.ends_at else None) or "-", _price(each)),
                 each.address or "-",
             )
             for each in self.leases
         ]
-        shown = align_columns(_HEADS, rows) if rows else ["no leases of this program in these zones"]
-        return "\n".join([*shown, *(f"note: {note}" for note in self.notes)]) + "\n"
+        yield Table(_HEADS, rows) if rows else Line("no leases of this program in these zones")
+        yield from (Line(f"note: {note}") for note in self.notes)
 
 
 def list_leases(context: Context, arguments: ListArguments) -> Leases:

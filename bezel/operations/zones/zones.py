@@ -20,8 +20,8 @@ from bezel.operations.zones.zone_search import Search, Show, find, find_hardware
 from bezel.planner import AnyPlan, LeasePlan, Plan
 from bezel.planner.base.hardware import LeasedHardware, find_leased_hardware, leased_hardware
 from bezel.planner.base.settings import PriceRow
-from bezel_base.console import align_columns
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
+from bezel_base.terminal.blocks import Block, Line, Table
 from bezel_catalog import accelerators
 
 _HEADS = ("zone", "hardware", "provisioning model", "quota", "USD per hour")
@@ -69,7 +69,7 @@ class Zones(Result):
     zones: tuple[ZoneOffer, ...]
     notes: tuple[str, ...] = Field(description="what the APIs refused, and what no API states")
 
-    def text(self) -> str:
+    def page(self) -> tuple[Block, ...]:
         """A table of the zones."""
         several = len({each.accelerator for each in self.zones}) > 1
         rows = [
@@ -81,7 +81,7 @@ class Zones(Result):
             for each in self.zones
         ]
         heads = (_HEADS[0], *(["accelerator"] if several else []), *_HEADS[1:])
-        return "\n".join([*align_columns(heads, rows), *(f"note: {note}" for note in self.notes)]) + "\n"
+        return (Table(heads, rows), *(Line(f"note: {note}") for note in self.notes))
 
 
 def zones(context: Context, arguments: ZonesArguments) -> Zones:

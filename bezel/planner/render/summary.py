@@ -1,6 +1,7 @@
-"""Text summary of a plan: each value and its origin, as lines of `name  value  (origin)` in sections.
+"""Summary of a plan: each value and its origin, as fields of `name  value  (origin)` in sections.
 
-Owns the choice of the rows for both kinds of plans. Leaves their formatting to bezel.planner.render.text_table.
+Owns the choice of the rows for both kinds of plans. Leaves their formatting to bezel.planner.render.text_table, and
+what a person reads first to bezel.planner.render.short_summary.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from bezel.planner.render.text_table import (
     CATALOGUE,
     adapter_text,
     argument_rows,
+    callers,
     either,
-    format_sections,
     gib,
     gpu_memory_rows,
     image_origin,
     line_row,
     no_cache_row,
     pooled_rows,
+    section_blocks,
     span,
     speed_rows,
     token_rows,
@@ -35,22 +37,29 @@ from bezel.planner.render.text_table import (
 )
 from bezel.planner.rules.startup import estimate_start
 from bezel.planner.vllm.loading import LOADINGS
+from bezel_base.terminal.layout import lay_out
 from bezel_catalog.quantities import duration_text, memory_text
 from bezel_catalog.sizing.memory import MemoryFit
 from bezel_catalog.sizing.roofline import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from bezel.planner.assemble.plan import Plan
     from bezel.planner.render.text_table import Row
+    from bezel_base.terminal.blocks import Block
 
 
 def plan_summary(plan: Plan | LeasePlan) -> str:
     """A plan as lines of `name  value  (origin)`, in sections."""
+    return "\n".join(lay_out(plan_blocks(plan)))
+
+
+def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
+    """Every value of a plan with its origin, in sections."""
     arguments = ("vLLM arguments", argument_rows(plan.server, plan.origins))
     if isinstance(plan, LeasePlan):
-        return format_sections(
+        return section_blocks(
             [
                 ("Stack", [*_common(plan), *_gateway(plan), *_variables(plan)]),
                 ("Lease", _lease(plan)),
@@ -61,7 +70,7 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
                 *_warnings(plan),
             ]
         )
-    return format_sections(
+    return section_blocks(
         [
             ("Stack", [*_common(plan), *_service(plan), *_variables(plan)]),
             arguments,
@@ -104,8 +113,7 @@ def _variables(plan: Plan | LeasePlan) -> Iterable[Row]:
 
 def _invokers(plan: Plan | LeasePlan) -> Row:
     access = plan.settings.access
-    callers = "everyone" if access.public else ", ".join(access.invokers) or "project members with the role"
-    return "invokers", callers, plan.origins["access.public" if access.public else "access.invokers"]
+    return "invokers", callers(access), plan.origins["access.public" if access.public else "access.invokers"]
 
 
 def _service(plan: Plan) -> Iterable[Row]:

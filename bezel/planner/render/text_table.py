@@ -1,4 +1,4 @@
-"""Rows of the text summaries of all plans: name, value and origin.
+"""Rows of the summaries of all plans: name, value and origin.
 
 Owns the formatting of figures, ranges and amounts. Leaves the choice of a plan's rows to bezel.planner.render.summary.
 """
@@ -11,18 +11,20 @@ from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
 from bezel.planner.base.money import Unpriced, text
 from bezel.planner.cost.token_cost import POOLED_DIGITS
 from bezel.planner.vllm.model.named_adapters import adapter_folder
+from bezel_base.terminal.blocks import Line, NamedValues, Role
 from bezel_catalog import Price
 from bezel_catalog.quantities import as_gib, gib_text
 from bezel_catalog.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bezel.planner.base.deployment import ServerPlan, WeightsPlan
     from bezel.planner.base.money import Amount
-    from bezel.planner.base.settings import Adapter
+    from bezel.planner.base.settings import Access, Adapter
     from bezel.planner.cost.service_cost import CostLine
     from bezel.planner.cost.token_cost import TokenCost
+    from bezel_base.terminal.blocks import Block
     from bezel_catalog.sizing.memory import MemoryFit
     from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.roofline import Estimate
@@ -152,6 +154,11 @@ def span(values: tuple[float, float], unit: str, digits: int) -> str:
     return f"{values[0]:.{digits}f} to {values[1]:.{digits}f} {unit}"
 
 
+def callers(access: Access) -> str:
+    """Who may call the endpoint."""
+    return "everyone" if access.public else ", ".join(access.invokers) or "project members with the role"
+
+
 def either(origin: Mapping[str, str], *paths: str) -> str:
     """Origin of the values that share a row."""
     return " and ".join(dict.fromkeys(origin[path] for path in paths))
@@ -168,18 +175,9 @@ def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
     return either(origin, "weights.bucket", "weights.path") if in_bucket else origin["weights.loading"]
 
 
-def format_sections(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:
-    """Sections with their rows as text."""
-    return "\n\n".join(_section(title, list(rows)) for title, rows in sections)
-
-
-def _section(title: str, rows: Sequence[Row]) -> str:
-    """Columns of name, value and note; a row whose value is None has its note in place of both."""
-    table = [(str(name), "" if value is None else str(value), note, value is None) for name, value, note in rows]
-    first = max(len(name) for name, _, _, _ in table)
-    second = max(len(value) for _, value, _, _ in table)
-    lines = [
-        f"  {name:<{first}}  {note}" if alone else f"  {name:<{first}}  {value:<{second}}  ({note})"
-        for name, value, note, alone in table
-    ]
-    return "\n".join([title, *lines])
+def section_blocks(sections: Iterable[tuple[str, Iterable[Row]]]) -> Iterator[Block]:
+    """Sections with their rows; a row whose value is None has its note in place of both."""
+    for number, (title, rows) in enumerate(sections):
+        yield from (Line(),) if number else ()
+        yield Line(title, Role.HEADING)
+        yield NamedValues([(name, note) if value is None else (name, value, note) for name, value, note in rows])

@@ -1,7 +1,6 @@
-"""Lines and tables for the user, written at once: a command may be killed, and a reader may follow its output."""
+"""Lines for the user, written at once: a command may be killed, and a reader may follow its output."""
 
 import sys
-from collections.abc import Iterable, Sequence
 
 from bezel_base.text.printable import encodable
 
@@ -24,11 +23,3 @@ def note(text: str) -> None:
 
     sys.stderr.write(f"{encodable(redact(text))}\n")
     sys.stderr.flush()
-
-
-def align_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """The lines of a table with columns of equal width; the last column may be of any length."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
-    padded = ([*map(str.ljust, row[:-1], widths), row[-1]] for row in cells)
-    return ["  ".join(row).rstrip() for row in padded]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench_support.cells import document, plan, record
+from bench_support.rendered import text_of
 from bench_support.runs import (
     BEGAN,
     MS,
@@ -25,7 +26,7 @@ from bench_support.runs import (
     noise,
     queueing_loop,
 )
-from bezel_bench.commands.render.tables import run_text
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.load.patterns import instants
 from bezel_bench.load.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
 from bezel_bench.metrics.definitions import measure
@@ -86,7 +87,11 @@ def test_a_growing_queue_is_said_with_offered_and_completed_side_by_side():
     result = record(overload(), load_of(Poisson(200.0)))
     assert result.cell.state == "saturated"
     assert re.match(r"19\d(\.\d)? requests/s offered, 7[56]\.\d+ completed: ", result.cell.reason)
-    lines = [line.split()[:2] for line in run_text(document(result)).splitlines() if "requests_per_second " in line]
+    lines = [
+        line.split()[:2]
+        for line in text_of(run_blocks(document(result))).splitlines()
+        if "requests_per_second " in line
+    ]
     assert [name for name, _ in lines] == ["offered_requests_per_second", "requests_per_second"]
     assert [float(value) for _, value in lines] == pytest.approx([200, CAPACITY], rel=0.03)
 

@@ -6,11 +6,12 @@ of it.
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from bezel_base.errors import Problem, WrongValueError
+from bezel_base.terminal.blocks import Block, Line, NamedValues
 from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM
 from bezel_localcloud.control import environment as own_environment
@@ -112,14 +113,14 @@ def description(endpoint: Endpoint) -> dict[str, object]:
     }
 
 
-def instructions(endpoint: Endpoint, program: str = PROGRAM) -> str:
+def instructions(endpoint: Endpoint, program: str = PROGRAM) -> Iterator[Block]:
     """How to point clients to a localcloud, for a reader.
 
     Args:
         endpoint: The localcloud.
         program: The program that prints the variables, as a user types it.
     """
-    logs, width = Paths(endpoint.directory).daemon_log.parent, max(map(len, _table()))
+    logs = Paths(endpoint.directory).daemon_log.parent
     rows = {
         "project": endpoint.project,
         "key file": endpoint.credentials,
@@ -130,9 +131,8 @@ def instructions(endpoint: Endpoint, program: str = PROGRAM) -> str:
     }
     if endpoint.tls:
         rows |= {"https": endpoint.tls, "authority": f"{endpoint.authority}, which clients of the https address trust"}
-    return (
-        "".join(f"  {name:<9} {value}\n" for name, value in rows.items())
-        + f'\nPoint clients at it:\n\n  eval "$({program} env --dir {shell_word(endpoint.directory)})"\n\n'
-        + "Or pass the address of an API to a client library (api_endpoint):\n\n"
-        + "".join(f"  {name:<{width}}  {address}\n" for name, address in api_endpoints(endpoint).items())
-    )
+    yield NamedValues([*rows.items()])
+    yield from map(Line, ("", "Point clients at it:", ""))
+    yield Line(f'  eval "$({program} env --dir {shell_word(endpoint.directory)})"', is_verbatim=True)
+    yield from map(Line, ("", "Or pass the address of an API to a client library (api_endpoint):", ""))
+    yield NamedValues([*api_endpoints(endpoint).items()])

@@ -1,44 +1,43 @@
 """Renderer of an audit: as text for people, as plain values for JSON."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
+from bezel_base.terminal.blocks import Line
 from bezel_bench.audit.findings import FINDINGS, AuditFinding
 from bezel_bench.audit.runner import Audit, judged_relations
 from bezel_bench.audit.words import count, group_by
 
-_COLUMNS = 100
 _CELLS = 4
 _ITEMS, _FIELDS = 3, 60
 
 
-def as_text(audit: Audit) -> Iterator[str]:
-    """Yield lines for a terminal: findings first, then open questions."""
+def as_lines(audit: Audit) -> Iterator[Line]:
+    """Yield lines for people: findings first, then open questions."""
     for source in audit.sources:
         what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
-        yield f"read: {source.item} ({source.format}, {what})"
+        yield Line(f"read: {source.item} ({source.format}, {what})")
         if source.unread:
-            yield from _wrap(f"not read of it: {_some(source.unread, _FIELDS)}.")
+            yield Line(f"   not read of it: {_some(source.unread, _FIELDS)}.")
     for finding in audit.findings:
-        yield ""
-        yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})"
-        yield from _wrap(finding.arithmetic)
+        yield Line()
+        yield Line(f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})")
+        yield Line(f"   {finding.arithmetic}")
         if len(finding.cells) > 1:
-            yield from _wrap(f"Cells: {_cells(finding)}.")
-        yield from _wrap(f"Repair: {finding.repair}.")
+            yield Line(f"   Cells: {_cells(finding)}.")
+        yield Line(f"   Repair: {finding.repair}.")
     if audit.questions:
-        yield ""
-        yield "Not judged, because the data lack a value:"
+        yield Line()
+        yield Line("Not judged, because the data lack a value:")
         for (kinds, text), alike in group_by(audit.questions, lambda question: (question.kinds, question.text)).items():
             about = " or ".join(FINDINGS[kind] for kind in kinds)
             items = _some([question.item for question in alike], _ITEMS)
-            yield from _wrap(f"{items}: {about}? {text}.")
-    yield ""
+            yield Line(f"   {items}: {about}? {text}.")
+    yield Line()
     accused = len({item for finding in audit.findings for item in finding.items[:1]})
     if audit.findings:
-        yield f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}"
+        yield Line(f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}")
     else:
-        yield "no findings in what was judged" if audit.questions else "no findings"
+        yield Line("no findings in what was judged" if audit.questions else "no findings")
 
 
 def as_values(audit: Audit) -> dict[str, object]:
@@ -83,7 +82,3 @@ def _cells(finding: AuditFinding) -> str:
 def _some(names: Sequence[str], most: int) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, _COLUMNS, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)

@@ -25,7 +25,7 @@ from bezel_bench.commands.measure.checkpoint import ResultFiles, amounts, check_
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.measure.variants import variants_of
 from bezel_bench.commands.render.status_line import StatusLine
-from bezel_bench.commands.render.tables import search_text
+from bezel_bench.commands.render.tables import search_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.ab import (
@@ -81,7 +81,7 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
         if compared.ended == INTERRUPTED:
             raise KeyboardInterrupt
         raise UserError(f"nothing was measured: {compared.ended}.")
-    finish(_result(plan, servers, compared, once), files, options, partial(search_text, figures=FIGURES))
+    finish(_result(plan, servers, compared, once), files, options, partial(search_blocks, figures=FIGURES))
     if compared.ended or compared.unmeasured_text:
         files.print_continuation()
     unknown = [difference for difference in differences(plan, compared.cells) if difference.change is None]

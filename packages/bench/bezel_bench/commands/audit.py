@@ -9,7 +9,8 @@ import sys
 from typing import Literal
 
 from bezel_base.errors import UserError
-from bezel_bench.audit.render import as_text, as_values
+from bezel_base.terminal.screen import show
+from bezel_bench.audit.render import as_lines, as_values
 from bezel_bench.audit.runner import audit_files, check_labels
 from bezel_bench.commands.targets import Targets
 
@@ -32,7 +33,7 @@ def run(_: Targets, options: argparse.Namespace) -> Literal[0, 1]:
     if options.json:
         sys.stdout.write(json.dumps(as_values(audited), indent=2) + "\n")
     elif audited.sources:
-        sys.stdout.write("\n".join(as_text(audited)) + "\n")
+        show(as_lines(audited))
     if audited.unreadable:
         raise UnreadableFilesError(*audited.unreadable)
     return 1 if options.strict and audited.findings else 0

@@ -1,11 +1,13 @@
 """`bezel bench compare`: two saved results, figure by figure, with a verdict and an exit code for a pipeline."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bezel_base.console import align_columns, say
+from bezel_base.console import say
 from bezel_base.errors import Problem, WrongValueError
+from bezel_base.terminal.blocks import Block, Line, Role, Table
+from bezel_base.terminal.screen import show
 from bezel_bench.commands.targets import Targets
 from bezel_bench.report.comparison import Comparison, Value, compare
 from bezel_bench.result.document import load
@@ -30,13 +32,13 @@ def run(_: Targets, options: argparse.Namespace) -> Literal[0, 1, 3, 4]:
     if options.json:
         say(comparison.model_copy().model_dump_json(indent=2))
     else:
-        say(_text(comparison))
+        show(_blocks(comparison))
         say(f"verdict: {_WORDS.get(verdict, verdict)}")
     return _CODES.get(verdict, 0)
 
 
-def _text(comparison: Comparison) -> str:
-    lines = [f"note: {note}" for note in comparison.notes]
+def _blocks(comparison: Comparison) -> Iterator[Block]:
+    yield from (Line(f"note: {note}") for note in comparison.notes)
     loads = dict.fromkeys(figure.load for figure in comparison.figures)
     for one in loads:
         rows = [
@@ -51,9 +53,10 @@ def _text(comparison: Comparison) -> str:
             for each in comparison.figures
             if each.load == one
         ]
-        lines += ["", one, *align_columns(("figure", "before", "after", "change", "judged", "unit"), rows)]
-    lines += ["", *(f"cannot be compared: {reason}" for reason in comparison.refusals)] if comparison.refusals else [""]
-    return "\n".join(lines).strip("\n") + "\n"
+        yield from (Line(),) if comparison.notes or one != next(iter(loads)) else ()
+        yield Line(one, Role.HEADING)
+        yield Table(("figure", "before", "after", "change", "judged", "unit"), rows)
+    yield from (Line(), *(Line(f"cannot be compared: {reason}") for reason in comparison.refusals))
 
 
 def _value_text(value: Value) -> str:

@@ -26,7 +26,7 @@ from bezel_bench.commands.measure.checkpoint import (
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.render.status_line import StatusLine
-from bezel_bench.commands.render.tables import search_text
+from bezel_bench.commands.render.tables import search_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result, Slo
 from bezel_bench.sweep.cell_request import CellRequest
@@ -75,7 +75,7 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
     )
     offered = ["offered_requests_per_second"] if plan.request.rate is not None else []
     figures = [*plan.limits, "goodput", *offered, "requests_per_second"]
-    finish(result, files, options, partial(search_text, figures=figures))
+    finish(result, files, options, partial(search_blocks, figures=figures))
     if not outcome.ended:
         return 0
     files.print_continuation()

@@ -26,7 +26,7 @@ from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection, reach, renewals
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
 from bezel_bench.commands.render.status_line import StatusLine
-from bezel_bench.commands.render.tables import run_text
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
 from bezel_bench.metrics.statistics import CONFIDENCE, of_repeats
@@ -85,7 +85,7 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
             show.end()
     # The same command measures a repeat anew that the client or its machine disturbed.
     unfinished = early or any(is_disturbed(cell) for cell in result.cells)
-    finish(result, files, options, run_text, complete=not unfinished)
+    finish(result, files, options, run_blocks, complete=not unfinished)
     if unfinished:
         files.print_continuation()
     if any(cell.client and cell.client.interrupted for cell in result.cells):

@@ -35,7 +35,7 @@ from bezel_bench.commands.measure.checkpoint import (
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.render.status_line import StatusLine
-from bezel_bench.commands.render.tables import grid_text
+from bezel_bench.commands.render.tables import grid_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
@@ -65,7 +65,7 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
         raise
     finally:
         show.end()
-    finish(result, files, options, partial(grid_text, metric=options.metric))
+    finish(result, files, options, partial(grid_blocks, metric=options.metric))
     if ended.early:
         files.print_continuation()
         return ending_signals.INTERRUPTED if ended.reason == INTERRUPTED else 1

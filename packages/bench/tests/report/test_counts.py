@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from bench_support.rendered import text_of
 from bench_support.results import manifest
 from bezel_base.text.counting import format_count
-from bezel_bench.commands.render.tables import grid_text, run_text, search_text
+from bezel_bench.commands.render.tables import grid_blocks, run_blocks, search_blocks
 from bezel_bench.report.comparison import compare
 from bezel_bench.report.markdown import as_markdown
 from bezel_bench.report.page import as_page
@@ -48,14 +49,14 @@ def test_rendered_result_names_counts_in_their_form(number: int | None) -> None:
     report = report_of([made])
     comparison = compare(made, made, 0.05)
     texts = {
-        "terminal": run_text(made),
-        "search": search_text(made, ["requests_per_second"]),
+        "terminal": text_of(run_blocks(made)),
+        "search": text_of(search_blocks(made, ["requests_per_second"])),
         "markdown": as_markdown(report),
         "page": re.sub(r"<(script|style).*?</\1>", "", as_page(report), flags=re.DOTALL),
         "comparison": " ".join([*comparison.notes, *comparison.refusals, *(each.load for each in comparison.figures)]),
     }
     if number:
-        texts["grid"] = grid_text(result(number, "sweep"), "requests_per_second")
+        texts["grid"] = text_of(grid_blocks(result(number, "sweep"), "requests_per_second"))
     assert {name: wrong for name, text in texts.items() if (wrong := slips(text))} == {}
 
 

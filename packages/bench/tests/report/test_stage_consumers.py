@@ -12,12 +12,13 @@ from hypothesis import given, settings, strategies
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from bench_support.cells import document, plan, record
+from bench_support.rendered import text_of
 from bench_support.staged import TOKENS, staged_run
 from bench_support.staged_cells import BOTH, RATES, USERS, run_of
 from bezel_bench.audit.runner import audit_files
 from bezel_bench.cell.cell import MeasuredCell
 from bezel_bench.commands.main import main
-from bezel_bench.commands.render.tables import run_text
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.load.plan import Stage, Staged
 from bezel_bench.report.export import as_csv, as_vllm, of_stage
 from bezel_bench.report.open_metrics import as_open_metrics
@@ -195,9 +196,9 @@ def test_audit_accuses_no_load_in_stages(
 
 @pytest.mark.slow
 def test_requests_of_users_are_sent_and_those_of_a_rate_due() -> None:
-    assert " requests sent" in run_text(document(run_of(USERS)))
-    assert "due" not in run_text(document(run_of(USERS)))
-    assert " requests due" in run_text(document(run_of(RATES)))
+    assert " requests sent" in text_of(run_blocks(document(run_of(USERS))))
+    assert "due" not in text_of(run_blocks(document(run_of(USERS))))
+    assert " requests due" in text_of(run_blocks(document(run_of(RATES))))
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 import pytest
 
+from bench_support.rendered import text_of
 from bench_support.results import line, staged_result
-from bezel_bench.commands.render.tables import run_text
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.report.export import as_csv
 from bezel_bench.report.format import number
 from bezel_bench.report.markdown import as_markdown
@@ -30,7 +31,7 @@ def test_each_stage_has_a_row_with_its_own_figures(of: str, unit: str) -> None:
 @pytest.mark.parametrize("write", [as_page, as_markdown])
 def test_page_and_tables_show_what_the_terminal_does(write) -> None:  # type: ignore[no-untyped-def]
     made = staged_result()
-    text, terminal = write(report_of([made])), run_text(made)
+    text, terminal = write(report_of([made])), text_of(run_blocks(made))
     for stage in (1, 2, 3):
         assert f"stage {stage}: " in terminal
         assert f"stage {stage}: " in text

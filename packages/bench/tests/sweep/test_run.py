@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_support.oracle import RATE, Oracle, cell_of
+from bench_support.rendered import text_of
 from bench_support.results import manifest
 from bezel_base.errors import UserError
 from bezel_bench.cell.build_cell import client_figures
-from bezel_bench.commands.render.tables import grid_text
+from bezel_bench.commands.render.tables import grid_blocks
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Result
 from bezel_bench.result.sample import ClientHealth
@@ -92,8 +93,10 @@ def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> Non
     assert "24.5 at 1 user, 87.5 at 8 users, 159 at 32 users" in texts[64]
     assert "only 1 of 3 numbers of users up to 32 were measured" in texts[1024]
     cells = [cell_of(GRID.request(place), **{RATE: value}) for place, value in places.items()]
-    shown = grid_text(
-        Result(kind="sweep", nature="measured", manifest=manifest("rising"), cells=cells, findings=findings), RATE
+    shown = text_of(
+        grid_blocks(
+            Result(kind="sweep", nature="measured", manifest=manifest("rising"), cells=cells, findings=findings), RATE
+        )
     )
     assert "no plateau was seen" in shown
     assert "of the plateau" not in shown
@@ -118,7 +121,7 @@ def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_pa
     assert {cell.state for cell in unasked} == {"not_asked"}
     assert all(cell.reason.startswith("not requested: the limits allow no further cell") for cell in unasked)
     result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=conclusion.cells)
-    table = grid_text(result, RATE).splitlines()
+    table = text_of(grid_blocks(result, RATE)).splitlines()
     assert sum(line.split().count("?") for line in table[:9]) == len(unasked)
     assert not [line for line in table[3:9] if "-" in line.split()]
 
@@ -232,7 +235,7 @@ def test_ranges_are_told_and_a_figure_without_one_says_why(tmp_path: Path) -> No
         kind="sweep", nature="measured", manifest=manifest("few"), cells=few.cells, inferred=few.inferred,
         findings=few.findings,
     )  # fmt: skip
-    shown = grid_text(result, RATE)
+    shown = text_of(grid_blocks(result, RATE))
     assert "~~" in shown.partition("~ inferred;")[0]
     assert "fewer than 9 cells were measured between others" in " ".join(shown.split())
 

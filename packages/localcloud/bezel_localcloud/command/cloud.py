@@ -15,6 +15,8 @@ from typing import Literal
 
 from bezel_base.console import note, say
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
+from bezel_base.terminal.blocks import Line
+from bezel_base.terminal.screen import show
 from bezel_localcloud import clients, control, control_client
 from bezel_localcloud.command.preparation import Preparation
 from bezel_localcloud.command.program import Program
@@ -49,7 +51,7 @@ def stop(program: Program, options: argparse.Namespace) -> int:
 def status(program: Program, options: argparse.Namespace) -> int:
     """Print where localcloud is and how clients reach it; return the exit code."""
     endpoint = LocalCloud.of(program, options).running()
-    sys.stdout.write(f"{summary(endpoint)}\n\n{clients.instructions(endpoint, program.typed)}")
+    show([Line(summary(endpoint)), Line(), *clients.instructions(endpoint, program.typed)])
     return 0
 
 

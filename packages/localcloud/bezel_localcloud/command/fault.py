@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.blocks import Line, NamedValues
+from bezel_base.terminal.screen import show
 from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM, control_client
 from bezel_localcloud.command.cloud import LocalCloud
@@ -36,11 +38,14 @@ def run(program: Program, options: argparse.Namespace) -> int:
 def print_kinds() -> int:
     """Print every kind of fault with its parameters; return the exit code."""
     for kind in KINDS.values():
-        sys.stdout.write(f"{kind.name:<26} {kind.text}\n")
-        for parameter in kind.parameters.values():
-            choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
-            default = f"{parameter.name}={parameter.default}"
-            sys.stdout.write(f"{'':<26}   {default:<24} {parameter.text}{choices}\n")
+        rows = [
+            (
+                f"{parameter.name}={parameter.default}",
+                parameter.text + (f" ({' | '.join(parameter.choices)})" if parameter.choices else ""),
+            )
+            for parameter in kind.parameters.values()
+        ]
+        show([Line(f"{kind.name}: {kind.text}"), NamedValues(rows, indent=4)])
     return 0
 
 

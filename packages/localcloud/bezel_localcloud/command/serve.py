@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from bezel_base.console import say
+from bezel_base.terminal.blocks import Block, Line
+from bezel_base.terminal.screen import show
 from bezel_localcloud import clients
 from bezel_localcloud.command.cloud import LocalCloud, check_folder, check_values, summary
 from bezel_localcloud.command.preparation import Preparation
@@ -40,10 +43,10 @@ def run(program: Program, options: argparse.Namespace) -> int:
         )
 
         def announce(endpoint: Endpoint) -> None:
-            as_json = options.json
-            text = json.dumps(clients.description(endpoint)) if as_json else _greeting(endpoint, program, options)
-            sys.stdout.write(f"{text}\n")
-            sys.stdout.flush()
+            if options.json:
+                say(json.dumps(clients.description(endpoint)))
+            else:
+                show(_greeting(endpoint, program, options))
 
         # Held, so that a command with other settings does not replace this one, and `down` does not stop it.
         with using(directory):
@@ -78,10 +81,14 @@ def _directory(place: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _greeting(endpoint: Endpoint, program: Program, options: argparse.Namespace) -> str:
+def _greeting(endpoint: Endpoint, program: Program, options: argparse.Namespace) -> list[Block]:
     pace = f"waits of the platform are {endpoint.speed:g} times shorter than Google's"
     instructions = clients.instructions(endpoint, program.typed)
-    return f"{summary(endpoint)}; {pace}\n\n{instructions}\nCtrl-C stops it; {_fate(options)}"
+    return [
+        *(Line(f"{summary(endpoint)}; {pace}"), Line()),
+        *instructions,
+        *(Line(), Line(f"Ctrl-C stops it; {_fate(options)}")),
+    ]
 
 
 def _fate(options: argparse.Namespace) -> str:

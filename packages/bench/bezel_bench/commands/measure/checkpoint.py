@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.blocks import Block
+from bezel_base.terminal.screen import show
 from bezel_base.text.counting import format_count
 from bezel_bench.cell.cell import MeasuredCell
 from bezel_bench.commands.measure.cell_runner import Variant
@@ -140,7 +142,7 @@ def finish(
     result: Result,
     files: "ResultFiles",
     options: argparse.Namespace,
-    text: Callable[[Result], str],
+    blocks: Callable[[Result], Iterable[Block]],
     *,
     complete: bool = False,
 ) -> None:
@@ -150,7 +152,7 @@ def finish(
         result: The result.
         files: Its checkpoint files.
         options: The options of the output.
-        text: Formats the result.
+        blocks: Makes the text of the result.
         complete: Whether the same command would measure anew: then the checkpoint files are removed before anything is
             printed, as the reader of the output may be gone.
     """
@@ -161,7 +163,7 @@ def finish(
     if options.json:
         sys.stdout.write(result.as_json())
         return
-    sys.stdout.write(text(result))
+    show(blocks(result))
     if options.out:
         samples = f", samples in {result.samples.file}" if result.samples else ""
         sys.stdout.write(f"\nwritten: {options.out}{samples}\n")

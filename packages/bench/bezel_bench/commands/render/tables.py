@@ -1,12 +1,12 @@
-"""Texts of results, at most 120 columns wide unless a table itself is wider: one each for a run, a sweep, a search.
+"""Results as blocks of text: one each for a run, a sweep, a search.
 
 Leaves out the figures (`bezel_bench.metrics`). A figure that is unknown is left out or shown as "-".
 """
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
@@ -35,70 +35,71 @@ _CELL_STATES = {
 _CONCLUSIONS = ("surface", "knee", "no_plateau", "excluded")
 
 
-def run_text(result: Result) -> str:
+def run_blocks(result: Result) -> Iterator[Block]:
     """The result of a run: each cell with its figures, latencies and checks."""
-    lines = [line for cell in result.cells for line in ("", *_cell(cell))]
-    if result.findings:
-        lines += ["", *(f"  {finding.text}" for finding in result.findings)]
-    return _text(result, lines, (f"note: {text}" for text in result.notes))
+    yield _heading(result)
+    for cell in result.cells:
+        yield Line()
+        yield from _cell(cell)
+    yield from (Line(), *(Line(f"  {finding.text}") for finding in result.findings)) if result.findings else ()
+    yield from (Line(f"  note: {text}") for text in result.notes)
 
 
-def grid_text(result: Result, metric: str) -> str:
+def grid_blocks(result: Result, metric: str) -> Iterator[Block]:
     """The result of a sweep: contexts down, users across, each figure with its kind."""
     left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
     shown = {(point.context_tokens, point.users): _estimate_text(point) for point in result.inferred}
     shown |= {(cell.context_tokens or 0, cell.users or 0): _grid_cell(cell, metric, left_out) for cell in result.cells}
     contexts, users = sorted({context for context, _ in shown}), sorted({count for _, count in shown})
-    rows = [
-        f"{context:>7}" + "".join(f"{shown.get((context, count), ''):>8}" for count in users) for context in contexts
-    ]
+    rows = [(context, *(shown.get((context, count), "") for count in users)) for context in contexts]
     # Each reason why cells were not measured, once.
     reasons = Counter(
         cell.reason.removeprefix("not requested: ")
         for cell in result.cells
         if cell.state in ("infeasible", "queueing", "not_asked") and not cell.requests
     )
-    header = f"{'':>7}" + "".join(f"{count:>8}" for count in users)
-    return _text(
-        result,
-        [f"{metric}, contexts down, users across", "", header, *rows, "", _LEGEND, ""],
-        [
-            *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
-            *(f"not measured, {format_count(count, 'cells')}: {reason}" for reason, count in reasons.items()),
-            *result.notes,
-        ],
-    )
+    yield _heading(result)
+    yield Line(f"{metric}, contexts down, users across")
+    yield Line()
+    yield Grid(("", *users), rows)
+    yield from map(Line, ("", _LEGEND, ""))
+    notes = [
+        *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
+        *(f"not measured, {format_count(count, 'cells')}: {reason}" for reason, count in reasons.items()),
+        *result.notes,
+    ]
+    yield from (Line(f"  {text}") for text in notes)
 
 
-def search_text(result: Result, figures: Sequence[str]) -> str:
-    """The result of a search or a comparison: one line a cell with these figures, the conclusions."""
-    width = max((len(cell.id) for cell in result.cells), default=0) + 2
-    columns = [(name, max(len(name), 9) + 2) for name in figures]
-    lines = ["", f"{'':{width}}{'state':<10}" + "".join(f"{name:>{size}}" for name, size in columns)]
-    for cell in result.cells:
-        values = "".join(f"{_number(cell.value(name)):>{size}}" for name, size in columns)
-        lines.append(f"{cell.id:{width}}{cell.state:<10}{values}")
+def search_blocks(result: Result, figures: Sequence[str]) -> Iterator[Block]:
+    """The result of a search or a comparison: one row a cell with these figures, the conclusions."""
+    rows = [(cell.id, mark(cell.state), *(_number(cell.value(name)) for name in figures)) for cell in result.cells]
+    yield _heading(result)
+    yield Line()
+    yield Table(("cell", "state", *figures), rows)
+    yield Line()
     reasons = [f"{cell.id}: {cell.reason}" for cell in result.cells if cell.reason]
-    return _text(result, [*lines, ""], [*reasons, *(finding.text for finding in result.findings), *result.notes])
+    notes = [*reasons, *(finding.text for finding in result.findings), *result.notes]
+    yield from (Line(f"  {text}") for text in notes)
 
 
-def _text(result: Result, lines: Iterable[str], notes: Iterable[str]) -> str:
+def _heading(result: Result) -> Line:
     kind = " (simulated: no figure describes hardware)" if result.nature == "simulated" else ""
-    heading = f"{result.manifest.title}, {result.manifest.url}{kind}"
-    return "\n".join([heading, *lines, *(line for text in notes for line in _wrap(text))]) + "\n"
+    return Line(f"{result.manifest.title}, {result.manifest.url}{kind}", Role.HEADING)
 
 
-def _cell(cell: Cell) -> Iterator[str]:
+def _cell(cell: Cell) -> Iterator[Line]:
     load = (
         format_count(cell.users, "users") if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
     )
     seconds = "" if cell.seconds is None else f", {format_count(cell.requests, 'requests')} in {cell.seconds:.1f} s"
-    yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {_sizes(cell)}{seconds})"
+    state = cell.state.upper() if cell.state != "ok" else "ok"
+    yield Line(f"{cell.id}: {state} ({load}, {_sizes(cell)}{seconds})", mark(state).role)
     if cell.reason:
-        yield from _wrap(f"why: {cell.reason}")
+        yield Line(f"  why: {cell.reason}")
     if cell.failures:
         failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
-        yield from _wrap(f"failed: {failures} (in no latency)")
+        yield Line(f"  failed: {failures} (in no latency)")
     yield from _figures(cell.metrics, cell.distributions)
     # Users send when they are ready: nothing is due in a closed loop.
     closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
@@ -106,12 +107,13 @@ def _cell(cell: Cell) -> Iterator[str]:
     for number, stage in enumerate(cell.stages, 1):
         failed = f", {stage.failed} failed" if stage.failed else ""
         sent = f"{format_count(stage.requests, 'requests')} {word}{failed}"
-        yield f"  stage {number}: {format_count(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {sent}"
+        span = f"{stage.begins:.1f} to {stage.ends:.1f} s"
+        yield Line(f"  stage {number}: {format_count(stage.level, unit)}, {span}, {sent}")
         yield from _figures(stage.metrics, stage.distributions)
     if cell.window:
-        yield from _wrap(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+        yield Line(f"  counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
     for check in cell.checks:
-        yield from _wrap(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+        yield Line(f"  {check.name}: {_CHECK_STATES[check.state]}: {check.text}")
 
 
 def _sizes(cell: Cell) -> str:
@@ -125,19 +127,19 @@ def _sizes(cell: Cell) -> str:
     return f"{prompt} + {output} tokens"
 
 
-def _figures(metrics: Mapping[str, Metric], distributions: Mapping[str, Distribution]) -> Iterator[str]:
+def _figures(metrics: Mapping[str, Metric], distributions: Mapping[str, Distribution]) -> Iterator[Line]:
     for name in _RATES:
         metric = metrics.get(name)
         if metric is not None and metric.value is not None:
             has_interval = metric.low is not None and metric.high is not None
             interval = f"  {metric.low:,.4g} to {metric.high:,.4g}" if has_interval else ""
-            yield f"  {name:32}{_number(metric.value):>12} {metric.unit}{interval}"
+            yield Line(f"  {name:32}{_number(metric.value):>12} {metric.unit}{interval}")
     rows = [(name, distributions[name]) for name in _LATENCIES if name in distributions]
     if rows:
-        yield f"  {'ms':16}" + "".join(f"{name:>12}" for name in (*_PERCENTILES, "n"))
+        yield Line(f"  {'ms':16}" + "".join(f"{name:>12}" for name in (*_PERCENTILES, "n")))
     for name, spread in rows:
         values = "".join(f"{_number(getattr(spread, percentile)):>12}" for percentile in _PERCENTILES)
-        yield f"  {name:16}{values}{spread.n:>12}"
+        yield Line(f"  {name:16}{values}{spread.n:>12}")
 
 
 def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
@@ -159,7 +161,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.4g}"
-
-
-def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, 120, initial_indent="  ", subsequent_indent="    ")
