@@ -13,6 +13,7 @@ from bezel.engine.outcomes import Exit
 from bezel.operations.changes.confirmations import Confirmations
 from bezel_base.console import note, say
 from bezel_base.terminal.screen import show
+from bezel_base.terminal.turns import settle
 from bezel_base.text.redaction import redact
 from bezel_base.text.shell import shell_word
 
@@ -68,6 +69,7 @@ def _confirmation(plan: "Plan", options: argparse.Namespace) -> str | None:
         note(f"nothing was changed: there is no terminal to confirm it; add {option}")
         return None
     question = "do this? [y/N] " if plan.confirm_name is None else f"type {plan.confirm_name} to do this: "
+    settle()
     sys.stderr.write(question)
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()

@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from bezel_base.console import say, write
 from bezel_base.errors import WrongValueError
 from bezel_base.terminal.screen import show
+from bezel_base.terminal.steps import Steps
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
@@ -27,7 +29,10 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     called = operation(options.operation)
     arguments = arguments_of(called, options)
     output, pieces = (None, None) if options.json else (say, write)
-    with Context(project.folder, os.environ, output=output, pieces=pieces) as context:
+    with (
+        Steps(sys.stderr) as steps,
+        Context(project.folder, os.environ, show=steps, output=output, pieces=pieces) as context,
+    ):
         if called.kind == "changing":
             from bezel.cli.change import run_change
 

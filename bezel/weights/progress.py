@@ -1,12 +1,14 @@
-"""Progress display of a copy: a bar on a terminal, otherwise a line every 30 s.
+"""Progress of a copy: a bar on a terminal, otherwise a line every 30 s.
 
-Leaves out the source of the byte counts. Several threads may report.
+Leaves out the source of the byte counts, and the line that is redrawn. Several threads may report.
 """
 
 import threading
 import time
 from collections.abc import Callable
 from typing import TextIO
+
+from bezel_base.terminal.status_line import StatusLine
 
 _BAR = 30
 _REDRAW_SECONDS = 0.2
@@ -22,11 +24,9 @@ class Progress:
     """
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._out = out
+        self._status = StatusLine(out, clock, log_seconds=0)
         self._clock = clock
-        self._bar = out.isatty()
         self._lock = threading.Lock()
-        self._drawn = 0
         self.begin(0)
 
     def begin(self, total: int) -> None:
@@ -40,39 +40,24 @@ class Progress:
             self._done += count
             self._new += count if moved else 0
             now = self._clock()
-            if now - self._last >= (_REDRAW_SECONDS if self._bar else _LINE_SECONDS):
+            if now - self._last >= (_REDRAW_SECONDS if self._status.on_terminal else _LINE_SECONDS):
                 self._last = now
-                self._show(now)
+                self._status(self._text(now))
 
     def line(self, text: str) -> None:
         """Writes a line that is not overwritten by the bar."""
-        with self._lock:
-            self._clear()
-            self._out.write(f"{text}\n")
-            self._out.flush()
+        self._status.line(text)
 
     def end(self) -> None:
         """Clears the bar."""
-        with self._lock:
-            self._clear()
+        self._status.end()
 
-    def _show(self, now: float) -> None:
+    def _text(self, now: float) -> str:
         share = min(1.0, self._done / self._total) if self._total else 1.0  # bytes that are sent again count twice
         speed = self._new / max(now - self._started, 1e-6)
         left = f", {max(0, self._total - self._done) / speed:.0f} s left" if speed else ""
         text = f"{share:4.0%} {size(self._done)} of {size(self._total)}, {size(int(speed))}/s{left}"
-        if not self._bar:
-            self._out.write(f"  {text}\n")
-        else:
-            text = f"[{'=' * int(share * _BAR):<{_BAR}}] {text}"
-            self._out.write(f"\r{text:<{self._drawn}}")
-            self._drawn = len(text)
-        self._out.flush()
-
-    def _clear(self) -> None:
-        if self._drawn:
-            self._out.write(f"\r{'':<{self._drawn}}\r")
-            self._drawn = 0
+        return f"[{'=' * int(share * _BAR):<{_BAR}}] {text}" if self._status.on_terminal else text
 
 
 def size(count: int) -> str:

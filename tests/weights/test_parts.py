@@ -48,7 +48,7 @@ def test_a_terminal_shows_a_bar_that_goes_away():
     text = output_of(Terminal(), (1.0, 250_000_000), (1.0, 250_000_000))
     assert " 50% 500.0 MB of 1.0 GB, 250.0 MB/s, 2 s left" in text
     assert "===============               ]" in text
-    assert text.endswith("\r" + "a file: copied\n")
+    assert text.endswith("\r\x1b[K" + "a file: copied\n")
 
 
 def test_a_log_gets_a_line_now_and_then_and_no_bar():

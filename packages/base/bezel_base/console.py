@@ -2,17 +2,20 @@
 
 import sys
 
+from bezel_base.terminal.turns import settle
 from bezel_base.text.printable import encodable
 
 
 def say(text: str) -> None:
     """Write a line to standard output."""
+    settle()
     sys.stdout.write(f"{encodable(text)}\n")
     sys.stdout.flush()
 
 
 def write(text: str) -> None:
     """Write a piece of a line to standard output, at once."""
+    settle()
     sys.stdout.write(encodable(text))
     sys.stdout.flush()
 
@@ -21,5 +24,6 @@ def note(text: str) -> None:
     """Write a line to standard error without credentials, apart from the result, which a program may read."""
     from bezel_base.text.redaction import redact  # late, as in bezel_base.errors
 
+    settle()
     sys.stderr.write(f"{encodable(redact(text))}\n")
     sys.stderr.flush()

@@ -21,6 +21,15 @@ def pad(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
+def cut(text: str, width: int) -> str:
+    """As much of a text as a number of columns holds, with an ellipsis where it is more."""
+    if display_width(text) <= width:
+        return text
+    while display_width(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
+
+
 def pieces(text: str) -> list[str]:
     """The parts of a text between which a line may end: words, and commands between backticks as a whole."""
     return _PIECE.findall(text)

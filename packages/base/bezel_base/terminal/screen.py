@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from bezel_base.terminal.layout import lay_out
+from bezel_base.terminal.turns import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,9 +48,16 @@ def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Scree
     return Screen(max(_LEAST, _columns(stream, variables)), _shows_colours(stream, variables))
 
 
+def is_redrawn(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a line of a stream can be written anew: it leads to a terminal that knows how."""
+    variables = os.environ if environ is None else environ
+    return variables.get("TERM") != "dumb" and stream.isatty()
+
+
 def show(blocks: Iterable[Block], stream: TextIO | None = None, edit: Callable[[str], str] = str) -> None:
     """Write blocks at once, by default to standard output."""
     out = sys.stdout if stream is None else stream
+    settle()
     out.write("".join(f"{line}\n" for line in screen_of(out).lines(blocks, edit)))
     out.flush()
 
@@ -69,4 +77,4 @@ def _shows_colours(stream: TextIO, environ: Mapping[str, str]) -> bool:
         return False
     if any(environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
-    return environ.get("TERM") != "dumb" and stream.isatty()
+    return is_redrawn(stream, environ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bezel_base.terminal.blocks import Block, Line, Marked, NamedValues, Role, Table, mark
@@ -28,6 +28,7 @@ def shown_words(lines: list[str], *added: str) -> list[str]:
     return sorted(part for part in parts if part and part not in added)
 
 
+@settings(max_examples=50)
 @given(TEXTS, WIDTHS, st.integers(0, 8))
 @example("日本" * 6 + " " + "日本" * 8, 40, 4)
 def test_a_line_has_all_its_words_in_their_order_within_the_width(text: str, width: int, indent: int) -> None:
@@ -37,6 +38,7 @@ def test_a_line_has_all_its_words_in_their_order_within_the_width(text: str, wid
     assert lay_out([Line(" " * indent + text)]) == [(" " * indent + text).rstrip()]
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(WORDS, TEXTS, TEXTS) | st.tuples(TEXTS, TEXTS), max_size=5), WIDTHS)
 def test_fields_have_all_words_row_after_row_within_the_width(rows: list[tuple[str, ...]], width: int) -> None:
     named = [(f"n{number}x{row[0]}", *row[1:]) for number, row in enumerate(rows)]
@@ -47,6 +49,7 @@ def test_fields_have_all_words_row_after_row_within_the_width(rows: list[tuple[s
     assert begins == [row[0].split()[0] for row in named]
 
 
+@settings(max_examples=50)
 @given(
     st.integers(1, 9).flatmap(
         lambda columns: st.lists(st.lists(TEXTS, min_size=columns, max_size=columns), max_size=4)
@@ -65,6 +68,7 @@ def test_a_table_has_all_words_within_the_width(rows: list[list[str]], width: in
     assert [line.split()[0] for line in lines if re.match(r"r\d", line)] == [row[0] for row in numbered]
 
 
+@settings(max_examples=50)
 @given(TEXTS, st.text(max_size=30), WIDTHS)
 def test_no_control_character_of_a_value_reaches_a_line(name: str, value: str, width: int) -> None:
     blocks: list[Block] = [Line(value), NamedValues([(name, value, value)]), Table(("a", "b"), [(name, value)])]
@@ -72,6 +76,7 @@ def test_no_control_character_of_a_value_reaches_a_line(name: str, value: str, w
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(WORDS, TEXTS), min_size=1, max_size=3), WIDTHS)
 def test_colours_change_no_column(rows: list[tuple[str, str]], width: int) -> None:
     roles = [(Marked(name, Role.GOOD), Marked(text, Role.BAD)) for name, text in rows]

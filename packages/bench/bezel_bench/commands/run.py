@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.terminal.status_line import StatusLine
 from bezel_bench.cell.cell import measure_load
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
@@ -25,7 +26,6 @@ from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection, reach, renewals
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
-from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json

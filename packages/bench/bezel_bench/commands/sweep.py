@@ -14,6 +14,7 @@ from typing import Literal
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.status_line import StatusLine
 from bezel_base.text.counting import format_count
 from bezel_bench.commands.measure.cell_runner import (
     Variant,
@@ -34,7 +35,6 @@ from bezel_bench.commands.measure.checkpoint import (
 )
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
-from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import grid_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.terminal.status_line import StatusLine
 from bezel_bench.cell.cell import MeasuredCell, measure_load
 from bezel_bench.cell.plan import ServerView
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection
-from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
 from bezel_bench.load.plan_rules import check_load

@@ -8,10 +8,10 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from bezel_base.terminal.status_line import StatusLine
 from bezel_bench.commands.measure.cell_runner import Variant, variant_of
 from bezel_bench.commands.measure.server_process import StartedServer
 from bezel_bench.commands.measure.target import reach
-from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.targets import Targets
 from bezel_bench.sweep.cell_request import CellRequest
 
