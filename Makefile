@@ -21,7 +21,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients contract lint types reports forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients contract lint types reports site forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -82,6 +82,10 @@ contract: setup-dev ## compare the simulated vLLM with a real one in VLLM (a fol
 reports: setup-dev ## regenerate docs/fidelity.md and reliability.md from results
 	@.venv/bin/python -m tools.docs.reports
 
+site: setup-dev ## build the documents as a site into site/, every link checked
+	@$(PYTHON) tools/toolchain site
+	@.venv/bin/python -m tools.site
+
 forge: setup-dev ## start a forge with a pull request; `make forge-down` ends it
 	@.venv/bin/python -m tools.forge up $(if $(PROJECT),"$$PROJECT")
 
@@ -91,5 +95,5 @@ forge-down: setup-dev
 gitops: setup-dev ## run the workflow files on a forge and a runner (needs Go)
 	@.venv/bin/pytest -v --timeout 600 -m gitops tests/gitops
 
-truth: setup-dev ## prove the load client on a server that knows the truth (Go)
+truth: setup-dev
 	@.venv/bin/python -m tools.bench.truth

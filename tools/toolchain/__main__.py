@@ -1,6 +1,7 @@
-"""`python3 tools/toolchain [dev]`: installs what the project needs beyond Python, git and either internet access or Go.
+"""`python3 tools/toolchain [dev|site]`: installs what is needed beyond Python, git and either internet access or Go.
 
 Without `dev` it is what `make up` needs; HAProxy follows when a gateway starts. `dev` adds what lint and tests need.
+`site` installs the generator of `make site` alone.
 
 Standard library only: it runs before anything is installed. Leaves out localcloud and the stacks: see `bezel local`.
 """
@@ -26,6 +27,9 @@ def main() -> int:
 
     developer = sys.argv[1:] == ["dev"]
     try:
+        if sys.argv[1:] == ["site"]:
+            environment.sync_site(environment.find_uv())
+            return 0
         with environment.sync(environment.find_uv(), developer=developer):
             pulumi = pulumi_cli.find()
         environment.link_pulumi(pulumi)

@@ -69,6 +69,16 @@ def sync(uv: str, *, developer: bool) -> Iterator[None]:
             pass
 
 
+def sync_site(uv: str) -> None:
+    """Update `.venv/site`, the environment of the site's generator, to uv.lock; silent where it matches already.
+
+    Raises:
+        progress.StepError: uv failed.
+    """
+    with _sync(uv, VENV / "site", VENV / "site" / "bin" / "zensical", "--only-group", "site"):
+        pass
+
+
 @contextlib.contextmanager
 def _sync(uv: str, folder: Path, made: Path, *groups: str) -> Iterator[None]:
     env = os.environ | {"UV_PROJECT_ENVIRONMENT": str(folder), "VIRTUAL_ENV": ""}

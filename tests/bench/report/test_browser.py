@@ -1,24 +1,19 @@
 """The page in a real browser: every chart drawn, no request, nothing on the console; wide, narrow, dark, on paper."""
 
 import itertools
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from bench_support.results import HOSTILE, drafts, failed_result, line, saturated_result, staged_result, sweep
 from bezel_bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel_bench.report.page import as_page
 from bezel_bench.report.report import report_of
+from tests.support.browser import running_browser
 
 pytestmark = pytest.mark.slow
-CHROMIUM = Path(sys.executable).parent / "chromium"
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
 PAGES = {
     "sweep": [sweep],
     "drafts": [drafts],
@@ -73,14 +68,8 @@ FAULTS = """() => {
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One browser for all of these tests."""
-    answer = subprocess.run([CHROMIUM, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    if answer.returncode:
-        assert not os.environ.get("CI"), answer.stderr
-        pytest.skip(answer.stderr.strip() or f"{CHROMIUM} does not start")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+    with running_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
