@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[2] / "packages" / "localcloud" / "bezel_localcloud" / "data"
 # APIs whose responses hold names of enum values only, as their clients expect: they are older than `$alt`.
-WITHOUT_NUMBERS = frozenset({"compute", "storage"})
+WITHOUT_NUMBERS = frozenset({"compute", "dns", "dns2", "storage"})
 # APIs that have no discovery document, or none under this name. Source: `gcloud services list --available`.
 _WITHOUT_DOCUMENT = {
     "autoscaling.googleapis.com": "Cloud Autoscaling API",
@@ -60,6 +60,7 @@ _UNDOCUMENTED = {
 }
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
+    "certificatemanager": ("Certificate", "CertificateMap", "CertificateMapEntry", "DnsAuthorization"),
     "iam": ("WorkloadIdentityPool", "WorkloadIdentityPoolProvider"),
     "run": ("GoogleCloudRunV2Service", "GoogleCloudRunV2Job", "GoogleCloudRunV2Execution", "GoogleCloudRunV2Revision"),
     "artifactregistry": ("Repository",),

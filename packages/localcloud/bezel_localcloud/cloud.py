@@ -170,14 +170,18 @@ class Cloud:
         from bezel_localcloud.services.artifact_registry import api as artifact_registry
         from bezel_localcloud.services.artifact_registry import artifacts_api, registry
         from bezel_localcloud.services.billing import accounts, budgets, catalog
+        from bezel_localcloud.services.certificate_manager import api as certificate_manager
         from bezel_localcloud.services.cloud_quotas import preferences_api as cloud_quotas
         from bezel_localcloud.services.cloud_run import api as run
         from bezel_localcloud.services.cloud_run import executions_api, jobs_api
         from bezel_localcloud.services.compute import api as compute
         from bezel_localcloud.services.compute import instances_api, policies_api, vpc_api
+        from bezel_localcloud.services.dns import api as dns
         from bezel_localcloud.services.iam import api as iam
         from bezel_localcloud.services.iam import credentials, keys_api, oauth, pools_api, roles_api, sts
         from bezel_localcloud.services.kms import versions_api as kms
+        from bezel_localcloud.services.load_balancing import api as load_balancing
+        from bezel_localcloud.services.load_balancing import rules_api
         from bezel_localcloud.services.logging import api as logs
         from bezel_localcloud.services.model_hub import api as model_hub
         from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
@@ -199,6 +203,7 @@ class Cloud:
             *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
             *(module.api for module in (compute, vpc_api, instances_api, policies_api, tpu, vertex_ai)),
             *(module.api for module in (accounts, budgets, catalog)),
+            *(module.api for module in (rules_api, load_balancing, certificate_manager, dns)),
             control_api.api,
         ]
         routes = [

@@ -25,8 +25,11 @@ from bezel_localcloud.core.paths import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, DE
 from bezel_localcloud.faults.kinds import FaultError, Value, kind_of, parse_parameters, table
 from bezel_localcloud.http.request_log import Hold
 from bezel_localcloud.routing.router import Api, Call
+from bezel_localcloud.services.certificate_manager import kinds as certificate_manager
 from bezel_localcloud.services.compute.auto_mode import is_built_in
+from bezel_localcloud.services.dns.api import ZONE
 from bezel_localcloud.services.iam.pools_api import PROVIDER
+from bezel_localcloud.services.load_balancing import kinds as load_balancing
 
 if TYPE_CHECKING:
     import httpx
@@ -39,6 +42,12 @@ _CREATED = (
     *("network", "subnetwork", "firewall", "router", "queuedResource", "node", "instance"),
     *("notificationChannel", "budget", "alertPolicy", "dashboard", "uptimeCheckConfig", "schedulerJob"),
 )
+# Of load balancers and their names: kind of the rows -> label.
+_BALANCERS = {
+    **{kind.permissions: kind.permissions for kind in load_balancing.KINDS},
+    **{kind.row_kind: kind.collection for kind in certificate_manager.KINDS},
+    ZONE: "managedZones",
+}
 api = Api("", "localcloud")
 _read = partial(api.route, needs="resourcemanager.projects.get", on=PROJECT_NAME)
 _change = partial(api.route, needs="resourcemanager.projects.update", on=PROJECT_NAME)
@@ -56,6 +65,8 @@ def resources(call: Call) -> Json:
         f"{kind}s".replace("ys", "ies"): [name for name, _ in store.rows(kind) if not is_built_in(name)]
         for kind in _CREATED
     }
+    for kind, label in _BALANCERS.items():
+        created[label] = [name for name, _ in store.rows(kind)]
     pools = [*store.rows(POOL), *store.rows(PROVIDER)]
     created["identityPools"] = [name for name, row in pools if row["state"] == "ACTIVE"]
     created["roles"] = [name for name, row in store.rows(ROLE) if not row.get("deleted")]

@@ -12,15 +12,19 @@ from bezel_localcloud.services.artifact_registry import api as artifact_registry
 from bezel_localcloud.services.artifact_registry import artifacts_api
 from bezel_localcloud.services.billing import accounts as billing_accounts
 from bezel_localcloud.services.billing import budgets, catalog
+from bezel_localcloud.services.certificate_manager import api as certificate_manager
 from bezel_localcloud.services.cloud_quotas import preferences_api as cloud_quotas
 from bezel_localcloud.services.cloud_run import api as run
 from bezel_localcloud.services.cloud_run import executions_api, jobs_api
 from bezel_localcloud.services.compute import api as compute
 from bezel_localcloud.services.compute import instances_api, policies_api, vpc_api
+from bezel_localcloud.services.dns import api as dns
 from bezel_localcloud.services.iam import api as iam
 from bezel_localcloud.services.iam import credentials, keys_api, pools_api, roles_api, sts
 from bezel_localcloud.services.kms import api as kms_api
 from bezel_localcloud.services.kms import versions_api
+from bezel_localcloud.services.load_balancing import api as load_balancing
+from bezel_localcloud.services.load_balancing import rules_api
 from bezel_localcloud.services.logging import api as logs
 from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
 from bezel_localcloud.services.monitoring import api as monitoring
@@ -32,6 +36,7 @@ from bezel_localcloud.services.storage import service as storage
 from bezel_localcloud.services.tpu import api as tpu
 from bezel_localcloud.services.vertex_ai import garden_api as vertex_ai
 from localcloud_support.api_harness import ApiHarness
+from localcloud_support.balancer_harness import balancers, certificates, zones
 from localcloud_support.billing_harness import billing
 from localcloud_support.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from localcloud_support.discovery_documents import SOURCES, methods_of
@@ -73,6 +78,7 @@ MODULES = (
     *(billing_accounts, budgets, catalog, channels),
     *(alert_policies, dashboards, uptime_checks, scheduler),
     *(kms_api, versions_api, cloud_quotas, vertex_ai),
+    *(load_balancing, rules_api, certificate_manager, dns),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -495,6 +501,9 @@ def trial(own_daemon):
         jobs,
         networks,
         machines,
+        balancers,
+        certificates,
+        zones,
     ):
         part(harness)
     billing(harness, policies)

@@ -11,6 +11,8 @@ LISTS = {
     "artifactregistry": f"/v1/{PARENT}/locations/us-east4/repositories",
     "billingbudgets": "/v1/billingAccounts/BE2E10-10CA1C-10D000/budgets",
     "cloudbilling": "/v1/billingAccounts",
+    "certificatemanager": f"/v1/{PARENT}/locations/global/certificates",
+    "dns": f"/v1/{PARENT}/managedZones",
     "cloudkms": f"/v1/{PARENT}/locations/us-east4/keyRings",
     "cloudquotas": f"/v1/{PARENT}/locations/global/quotaPreferences",
     "cloudscheduler": f"/v1/{PARENT}/locations/us-east4/jobs",

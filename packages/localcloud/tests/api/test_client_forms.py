@@ -19,8 +19,8 @@ JSON = ("Content-Type", "application/json; charset=UTF-8")
 UNKNOWN = json.dumps({"noSuchField": "x" * 300}).encode()
 GZIP = ("Content-Encoding", "gzip")
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
-APIS = ("aiplatform", "artifactregistry", "billingbudgets", "cloudbilling", "cloudkms", "cloudquotas", "cloudscheduler",
-        "iam", "iamcredentials", "run", "secretmanager", "sts", "tpu")  # fmt: skip
+APIS = ("aiplatform", "artifactregistry", "billingbudgets", "certificatemanager", "cloudbilling", "cloudkms",
+        "cloudquotas", "cloudscheduler", "iam", "iamcredentials", "run", "secretmanager", "sts", "tpu")  # fmt: skip
 # Values of a path's parameters that exist, or may not.
 PLACES = {"projects": "bezel-local", "locations": "us-east4", "regions": "us-east4", "zones": "us-east5-a"}
 
@@ -333,6 +333,8 @@ ON_THE_WIRE = {
 POSTS = {
     "aiplatform": f"/v1/{PARENT}/locations/us-east4/models:upload",
     "artifactregistry": f"/v1/{PARENT}/locations/us-east4/repositories?repositoryId=x",
+    "certificatemanager": f"/v1/{PARENT}/locations/global/certificateMaps?certificateMapId=x",
+    "dns": f"/v1/{PARENT}/managedZones",
     "billingbudgets": "/v1/billingAccounts/BE2E10-10CA1C-10D000/budgets",
     "cloudkms": f"/v1/{PARENT}/locations/us-east4/keyRings/x/cryptoKeys",
     "cloudquotas": f"/v1/{PARENT}/locations/global/quotaPreferences",

@@ -36,7 +36,7 @@ def plain_path(source, method):
 
 def patterned_path(source, method):
     """The path of a method with names after its patterns; "" where none is made of them."""
-    path = source.prefix + method["path"]
+    path = source.prefix + method["path"].removeprefix(source.prefix.lstrip("/"))
     for name, parameter in method.get("parameters", {}).items():
         value = parameter.get("pattern", "^x1$").strip("^$")
         for form, text in FORMS.items():

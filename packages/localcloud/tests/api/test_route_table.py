@@ -13,6 +13,7 @@ from bezel_localcloud.services.artifact_registry import registry
 from bezel_localcloud.services.cloud_run import api as run
 from bezel_localcloud.services.compute import vpc_api
 from bezel_localcloud.services.iam import api as iam
+from bezel_localcloud.services.load_balancing import api as load_balancing
 from bezel_localcloud.services.storage import service as storage
 from bezel_localcloud.services.tpu import api as tpu
 from localcloud_support.hostile_requests import hostile_requests
@@ -88,7 +89,11 @@ def test_the_order_of_routes_counts_between_both_kinds():
 def test_the_table_agrees_with_a_look_through_all_routes(tmp_path):
     project = Project(tmp_path / "cloud")
     routes = [*registry.routes(project.cloud), *batch.routes(lambda: project.application)]
-    routes += [route for module in (run, storage, vpc_api, tpu, iam) for route in module.api.routes(project.cloud)]
+    routes += [
+        route
+        for module in (run, storage, vpc_api, load_balancing, tpu, iam)
+        for route in module.api.routes(project.cloud)
+    ]
     made, matches = RouteTable(Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404)), 0
     for request in hostile_requests(1000):
         scope = scope_of(request.verb, request.path.partition("?")[0])

@@ -94,7 +94,7 @@ class ApiHarness:
             if (call.source.api, call.method["request"]["$ref"], name) in self._tried:
                 continue
             self._tried.add((call.source.api, call.method["request"]["$ref"], name))
-            is_text = spec.get("type") in {"boolean", "integer"} or "64" in spec.get("format", "")
+            is_text = spec.get("type") in {"boolean", "integer", "number"} or "64" in spec.get("format", "")
             # An enum value may be a number of its own in APIs with protobuf's JSON.
             wrong = "no such value" if is_text else 5.5
             self.refuse(400, verb, path, {name: wrong}, says="Invalid value at", **query)

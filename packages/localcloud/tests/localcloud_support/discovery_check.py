@@ -28,7 +28,7 @@ STATUSES = {
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
 # The documents whose requests may say null anywhere: "remove this".
-NULL_REMOVES = {"storage.v1", "compute.beta"}
+NULL_REMOVES = {"storage.v1", "compute.beta", "dns.v1", "dns.v1beta2"}
 # What no document has and the published provider sends, by document and schema.
 UNDOCUMENTED: dict[tuple[str, str], Json] = {
     ("compute.beta", "NetworkRoutingConfig"): {
@@ -53,6 +53,10 @@ ANYTHING = {
     "google.iam.v1.WorkloadIdentityPool": ("iam.v1", "WorkloadIdentityPool"),
     "google.iam.v1.WorkloadIdentityPoolProvider": ("iam.v1", "WorkloadIdentityPoolProvider"),
     "google.iam.v1.WorkloadIdentityPoolOperationMetadata": ("iam.v1", "WorkloadIdentityPoolOperationMetadata"),
+    **{
+        f"google.cloud.certificatemanager.v1.{name}": ("certificatemanager.v1", name)
+        for name in ("Certificate", "CertificateMap", "CertificateMapEntry", "DnsAuthorization", "OperationMetadata")
+    },
     "google.protobuf.Empty": ("artifactregistry.v1", "Empty"),
     "google.api.serviceusage.v1.EnableServiceResponse": ("serviceusage.v1", "EnableServiceResponse"),
     "google.api.serviceusage.v1.DisableServiceResponse": ("serviceusage.v1", "DisableServiceResponse"),
@@ -139,7 +143,7 @@ def request_problems(call: Called, query: list[tuple[str, str]], body: object) -
 
 def answer_problems(call: Called, status: int, content: bytes) -> list[str]:
     """What is wrong with an answer."""
-    legacy = call.source.api in {"storage", "compute"}
+    legacy = call.source.api in {"storage", "compute", "dns", "dns2"}
     if status in {204, 304, 308}:
         return [f"{status} with a body"] if content else []
     try:

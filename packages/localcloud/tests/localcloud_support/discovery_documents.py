@@ -54,6 +54,13 @@ _TPU = (
     "tpu.projects.locations.acceleratorTypes.list",
     "tpu.projects.locations.runtimeVersions.list",
 )
+_MANAGER = "certificatemanager.projects.locations"
+_DNS = (
+    "dns.projects.get",
+    *_under("dns.managedZones", "create get list patch update delete"),
+    *_under("dns.resourceRecordSets", "create get list patch delete"),
+    *_under("dns.changes", "create get list"),
+)
 _POOLS = "iam.projects.locations.workloadIdentityPools"
 SOURCES = (
     Source("run", "run.v2", "/run/", (
@@ -172,7 +179,29 @@ SOURCES = (
         *_under("compute.subnetworks", _POLICIES),
         *_under("compute.firewalls", "insert get list patch update delete"),
         *_under("compute.routers", "insert get list patch update delete"),
+        *_under("compute.globalAddresses", "insert get list delete setLabels"),
+        *_under("compute.globalForwardingRules", "insert get list patch delete setLabels setTarget"),
+        *_under("compute.regionNetworkEndpointGroups", "insert get list delete"),
+        *_under("compute.backendServices", "insert get list patch update delete setSecurityPolicy"),
+        *_under("compute.urlMaps", "insert get list patch update delete"),
+        *_under("compute.targetHttpsProxies", "insert get list patch delete setUrlMap setSslCertificates"),
+        *_under("compute.targetHttpsProxies", "setSslPolicy setCertificateMap setQuicOverride"),
+        *_under("compute.targetHttpProxies", "insert get list patch delete setUrlMap"),
+        *_under("compute.sslCertificates", "insert get list delete"),
+        *_under("compute.sslPolicies", "insert get list patch delete"),
+        *_under("compute.securityPolicies", "insert get list patch delete setLabels"),
+        *_under("compute.securityPolicies", "addRule patchRule removeRule getRule"),
     )),
+    Source("certificatemanager", "certificatemanager.v1", "/certificatemanager/", (
+        *_under(_MANAGER, "get list"),
+        *_under(f"{_MANAGER}.certificates", "create get list patch delete"),
+        *_under(f"{_MANAGER}.certificateMaps", "create get list patch delete"),
+        *_under(f"{_MANAGER}.certificateMaps.certificateMapEntries", "create get list patch delete"),
+        *_under(f"{_MANAGER}.dnsAuthorizations", "create get list patch delete"),
+        *_under(f"{_MANAGER}.operations", "cancel delete get list"),
+    )),
+    Source("dns", "dns.v1", "/dns/", _DNS),
+    Source("dns2", "dns.v1beta2", "/dns/", _DNS),
 )  # fmt: skip
 
 
@@ -205,8 +234,8 @@ def all_versions() -> tuple[Source, ...]:
 
 
 def path_of(source: Source, method: Json) -> str:
-    """The path here with every parameter as {}: the API's prefix and Google's own path."""
-    parts = method.get("flatPath", method["path"]).split("{")
+    """The path here with every parameter as {}: the API's prefix and Google's own path, which may begin with it."""
+    parts = method.get("flatPath", method["path"]).removeprefix(source.prefix.lstrip("/")).split("{")
     return source.prefix + parts[0] + "".join("{}" + part.partition("}")[2] for part in parts[1:])
 
 

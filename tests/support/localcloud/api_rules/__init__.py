@@ -5,10 +5,19 @@ the function); the document, the place in it, and words of that place. A rule th
 its source instead of a document.
 """
 
-from tests.support.localcloud.api_rules import billing, cloud_run, iam, machines, observability, secret_manager, storage
+from tests.support.localcloud.api_rules import (
+    balancers,
+    billing,
+    cloud_run,
+    iam,
+    machines,
+    observability,
+    secret_manager,
+    storage,
+)
 
 RULES = [
     rule
-    for product in (cloud_run, secret_manager, storage, iam, observability, billing, machines)
+    for product in (cloud_run, secret_manager, storage, iam, observability, billing, machines, balancers)
     for rule in product.RULES
 ]

@@ -1,0 +1,1 @@
+"""Certificate Manager: managed certificates, DNS authorizations, certificate maps."""

@@ -1,0 +1,1 @@
+"""Cloud DNS: managed zones and their record sets."""
