@@ -37,7 +37,8 @@ def write_pages(root: Path, pages: Iterable[str], folder: Path) -> None:
     Raises:
         UserError: A page links to a file that is not there or to a folder, or has a diagram that the site cannot draw.
     """
-    paths, problems = set(pages), []
+    paths = set(pages)
+    problems: list[Problem | str] = []
     for page in sorted(paths):
         text = (root / page).read_text(encoding="utf-8")
         try:
