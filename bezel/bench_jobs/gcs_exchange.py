@@ -149,7 +149,7 @@ class BucketExchange:
             "--role=roles/storage.objectUser",
             404: f"gcloud storage buckets create {shell_word(bucket)} --uniform-bucket-level-access --location=REGION",
         }.get(error.status)
-        if repair is None:
+        if repair is None or error.is_disabled:
             return error
         consequence = f"{error.message} The tasks cannot exchange documents with the command that started them."
         return RestError(Problem(self.address, None, consequence, f"run `{repair}`."))

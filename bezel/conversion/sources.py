@@ -100,7 +100,7 @@ def read_live_service(google: GoogleClient, endpoint: str, name: str, *, key: st
     try:
         document = google.get(f"{endpoint}{name}")
     except ApiError as error:
-        if error.status not in (_NOT_FOUND, _DENIED):
+        if error.is_disabled or error.status not in (_NOT_FOUND, _DENIED):
             raise
         consequence = "Cloud Run has no such service."
         repair = "see which there are: `gcloud run services list`; a file is given by its path."

@@ -144,6 +144,8 @@ class Credentials:
         try:
             return post_once(self._http(), url, body, {"Authorization": f"Bearer {caller}"})
         except ApiError as error:
+            if error.is_disabled:
+                raise CredentialsError(*error.problems) from None
             text = f"cannot be impersonated ({error.status} {error.reason}: {redact(error.message, caller)})."
             repair = (
                 "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it (a federated "

@@ -283,7 +283,7 @@ class Bucket:
 
     def _explain(self, error: ApiError) -> RestError:
         """Return the error for the user: a refusal (403) with its repair, any other error unchanged."""
-        if error.status != 403:
+        if error.status != 403 or error.is_disabled:
             return error
         text = f"these credentials cannot list, read or write it: {error.message}"
         repair = (

@@ -79,8 +79,9 @@ def test_the_stacks_that_name_it_are_those_of_the_stack_files(cloud: OneProject)
 
 def test_a_refusal_is_told(cloud: OneProject) -> None:
     cloud.project.cloud.store.put("api", "secretmanager.googleapis.com", {"state": "DISABLED"})
-    with pytest.raises(ApiError, match="Secret Manager API has not been used"):
+    with pytest.raises(ApiError, match="Secret Manager API has not been used") as refused:
         of(cloud)
+    assert "`gcloud services enable secretmanager.googleapis.com --project=" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a" * 256, "a:b", "hf token", VALUE])

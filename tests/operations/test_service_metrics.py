@@ -112,7 +112,10 @@ def test_a_disabled_api_is_said_in_google_s_words(cloud: Deployed, monitoring: M
     error = {"error": {"code": 403, "message": DISABLED, "status": "PERMISSION_DENIED"}}
     monitoring.refusal = Answer(403, json=error)
     because = running_instances(cloud.context, service()).unknown_because
-    assert because.endswith("Cloud Monitoring API has not been used in project acme before or it is disabled")
+    command = "`gcloud services enable monitoring.googleapis.com --project=acme`"
+    assert because.endswith(
+        f"Cloud Monitoring API has not been used in project acme before or it is disabled: {command}"
+    )
     billed = billed_time(cloud.context, service(), CREATED)
     assert (billed.seconds, billed.unknown_because) == (None, because)
 

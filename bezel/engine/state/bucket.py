@@ -226,6 +226,8 @@ class StateBucket:
     def _explain(self, error: ApiError, verb: str, name: str) -> RestError:
         """The error with its repair: the role that is missing, or the bucket."""
         where = f"{self.url}/{name}".rstrip("/")
+        if error.is_disabled:
+            return error
         if error.status == 403:
             consequence = f"these credentials may not {verb} it: {error.message}"
             command = (

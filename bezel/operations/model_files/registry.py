@@ -45,10 +45,10 @@ def _models_of_region(context: Context, project: str, region: str) -> tuple[list
     except ApiError as error:
         enable = (
             f"; `gcloud services enable aiplatform.googleapis.com --project={shell_word(project)}`"
-            if error.status == 403
+            if error.status == 403 and not error.is_disabled
             else ""
         )
-        return [], [f"the registry of {project} in {region} is unknown: {error.status} {error.message}{enable}"]
+        return [], [f"the registry of {project} in {region} is unknown: {error.status} {error.because}{enable}"]
     except RestError as error:
         return [], [f"the registry of {project} in {region} is unknown: {error}"]
     return [_of(model, project, region) for model in models], []

@@ -201,7 +201,8 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
         return ask()
     except ApiError as error:
         enable = f"; `gcloud services enable {QUOTA_API} {USE_API} --project={shell_word(project)}`" if project else ""
-        notes.append(f"{what}: {error.status} {error.reason}: {error.message}{enable if error.status == 403 else ''}")
+        enables = error.status == 403 and not error.is_disabled
+        notes.append(f"{what}: {error.status} {error.reason}: {error.because}{enable if enables else ''}")
     except (RestError, ValueError) as error:
         notes.append(f"{what}: {error}")
     return None

@@ -59,7 +59,7 @@ def needs_of(context: Context, revision: Mapping[str, Any]) -> Needs:
             if error.status == 404:
                 gone.append(f"{what} does not exist any more")
             else:
-                not_judged.append(f"{what}: not judged, {error.message or error.status}")
+                not_judged.append(f"{what}: not judged, {error.because}")
         except (RestError, _NotJudgedError) as error:
             not_judged.append(f"{what}: not judged, {one_line(error)}")
         else:

@@ -130,10 +130,10 @@ def _call(entry: LogEntry) -> Call | None:
 
 
 def _words(error: RestError) -> str:
-    text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
+    text = error.because if isinstance(error, ApiError) else one_line(error)
     return clean_text(text.rstrip("."), _TEXT)
 
 
 def _why(text: str, error: RestError, permission: str) -> str:
-    is_denied = isinstance(error, ApiError) and error.status in _DENIED
+    is_denied = isinstance(error, ApiError) and error.status in _DENIED and error.because == error.message
     return f"{text} (the permission is {permission})" if is_denied and permission not in text else text

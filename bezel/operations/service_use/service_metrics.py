@@ -203,8 +203,8 @@ def _key(series: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def reason(error: RestError) -> str:
-    """Why Cloud Monitoring gave no answer, in Google's words."""
-    text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
+    """Why Cloud Monitoring gave no answer, in Google's words; of a disabled API with the command that enables it."""
+    text = error.because if isinstance(error, ApiError) else one_line(error)
     return f"Cloud Monitoring: {clean_text(text.partition('. ')[0].rstrip('.'), 300)}"
 
 

@@ -164,7 +164,7 @@ def _subnetworks(
         try:
             listed = list(client.pages(f"{endpoint('COMPUTE')}{path}", "items"))
         except ApiError as error:
-            problems.append(Problem("--zone", region, f"its networks cannot be read: {error.message}", "check it."))
+            problems.append(Problem("--zone", region, f"its networks cannot be read: {error.because}", "check it."))
             continue
         names = [str(each["name"]) for each in listed if str(each.get("network") or "").endswith(suffix)]
         chosen = [name for name in names if wanted in (None, name)]

@@ -127,7 +127,7 @@ def result_or_reason(request: Callable[[], str], show: Show) -> str:
     try:
         return request()
     except ApiError as error:
-        show(f"bezel: {error.message}")
+        show(f"bezel: {error.because}")
         return f"? ({error.status} {error.reason})"
     except UserError as error:
         show(f"bezel: {error}")
