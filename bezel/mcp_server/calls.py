@@ -1,4 +1,4 @@
-"""Calls of tools: arguments are checked, the operation runs in a thread with progress, its result is bounded.
+"""Calls of tools: arguments are checked, the operation runs in a thread with progress, its result is checked.
 
 Every failure that the client can repair is a result marked as an error, as the protocol asks, with a code and the
 problems; an unknown tool is an error of the protocol. No traceback leaves the server.
@@ -20,26 +20,19 @@ import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from pydantic import ValidationError
 
 from bezel.engine.outcomes import Exit
+from bezel.mcp_server.answers import DETAIL, DETAILS, SHORT, Detail, failure, success
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.results import Result
 from bezel_base.ending_signals import INTERRUPTED
-from bezel_base.errors import UserError
-from bezel_base.text.printable import encodable, encodable_values
-from bezel_base.text.redaction import redact_forms, redact_forms_of_values
+from bezel_base.errors import Problem, UserError
 
 log = logging.getLogger(__name__)
-MAX_TEXT = 20_000
-"""Characters of the text of a result."""
-MAX_STRUCTURED = 200_000
-"""Characters of the structured content of a result as JSON."""
 MAX_ARGUMENTS = 100_000
-ERROR = "bezel/error"
-"""Key of a failure's metadata: its `code`, its `problems`, and the `outcome` of a change that failed."""
 CODES: Mapping[int, str] = {
     Exit.FAILED: "failed",
     Exit.USAGE: "invalid_arguments",
@@ -72,6 +65,8 @@ class Call:
         may_fail: Whether a result with another exit code than 0 is a failure; else it is an answer, e.g. "unhealthy".
         check: Called with the context and the arguments before it runs, in the same thread: raises where they name
             what this server does not serve.
+        result: Model of its result.
+        narrowing: Those of its arguments that make its answer smaller.
     """
 
     name: str
@@ -80,6 +75,8 @@ class Call:
     raw_arguments: Mapping[str, Any]
     may_fail: bool = False
     check: Callable[[Context, Any], None] | None = None
+    result: Callable[[], type[Result]] = lambda: Result
+    narrowing: tuple[str, ...] = ()
 
 
 async def run(
@@ -96,7 +93,7 @@ async def run(
         stacks: The only stacks that the call may see; empty for all.
     """
     try:
-        arguments = check_arguments(call)
+        arguments, detail = check_arguments(call)
     except _InvalidError as error:
         return failure("invalid_arguments", error.text, error.problems)
     cancelled, loop = threading.Event(), anyio.lowlevel.current_token()
@@ -125,17 +122,18 @@ async def run(
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(note_cancellation)
-        answer = await _result_of(call, call_function)
+        answer = await _result_of(call, call_function, detail)
         tasks.cancel_scope.cancel()
     return answer
 
 
-async def _result_of(call: Call, called: Callable[[], Result]) -> CallToolResult:
+async def _result_of(call: Call, called: Callable[[], Result], detail: Detail) -> CallToolResult:
     try:
         result = await anyio.to_thread.run_sync(called)
+        _check_model(call, result)
         if call.may_fail and result.exit_code:
             return failure(CODES.get(result.exit_code, "failed"), result.text(), [], result.model_dump(mode="json"))
-        return success(result)
+        return success(result, detail, call.narrowing)
     except UserError as error:
         return failure(CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"])
     except Exception:
@@ -144,14 +142,19 @@ async def _result_of(call: Call, called: Callable[[], Result]) -> CallToolResult
         return failure("internal", "the operation failed by a fault of bezel; the server's log has the traceback.", [])
 
 
+def _check_model(call: Call, result: Result) -> None:
+    if not isinstance(result, call.result()):  # a model checks its fields where it is made
+        raise TypeError(f"{call.name} answered {type(result).__name__}, which is not its result")
+
+
 class _InvalidError(Exception):
     def __init__(self, text: str, problems: object) -> None:
         super().__init__(text)
         self.text, self.problems = text, problems
 
 
-def check_arguments(call: Call) -> Arguments:
-    """The arguments of a call as its model."""
+def check_arguments(call: Call) -> tuple[Arguments, Detail]:
+    """The arguments of a call as its model, and the form of its answer."""
     text = json.dumps(call.raw_arguments, default=str, ensure_ascii=False)
     if len(text) > MAX_ARGUMENTS:
         raise _InvalidError(f"the arguments are longer than {MAX_ARGUMENTS} characters.", [])
@@ -160,40 +163,18 @@ def check_arguments(call: Call) -> Arguments:
     except UnicodeEncodeError:
         # JSON can escape half of a pair, which no answer could repeat.
         raise _InvalidError("expected Unicode text, got half of a surrogate pair.", []) from None
-    model = call.model()
+    model, problems = call.model(), []
+    of_operation = {name: value for name, value in call.raw_arguments.items() if name != DETAIL}
+    detail = call.raw_arguments.get(DETAIL, SHORT)
+    if detail not in DETAILS:
+        problems.append(Problem(DETAIL, detail, "it is not one of the known values.", f"choose {', '.join(DETAILS)}."))
     try:
-        return model.model_validate(call.raw_arguments)
+        arguments = model.model_validate(of_operation)
     except ValidationError as error:
         from bezel.operations.arguments.errors import argument_problems  # imported with the first mistake
 
-        refusal = UserError(*argument_problems(error, model))
-        raise _InvalidError(str(refusal), refusal.as_json()["problems"]) from None
-
-
-def success(result: Result) -> CallToolResult:
-    """A result with its text and its structured content."""
-    structured = redact_forms_of_values(encodable_values(result.model_dump(mode="json")))
-    length = len(json.dumps(structured, ensure_ascii=False))
-    if length > MAX_STRUCTURED:
-        text = f"the result has {length} characters, {MAX_STRUCTURED} may be sent: narrow the call by its arguments."
-        return failure("too_large", text, [])
-    return CallToolResult(content=[TextContent(text=_shorten(result.text()))], structured_content=structured)
-
-
-def failure(code: str, text: str, problems: object, outcome: object = None) -> CallToolResult:
-    """A failure that the client is to see, with what was done in spite of it.
-
-    The code and the problems are metadata: clients compare structured content with the tool's schema of a result, that
-    of a failure too.
-    """
-    error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
-    error = redact_forms_of_values(encodable_values(error))
-    content = [TextContent(text=_shorten(f"{code}: {text}"))]
-    return CallToolResult(content=content, is_error=True, _meta={ERROR: error})
-
-
-def _shorten(text: str) -> str:
-    text = redact_forms(encodable(text))
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} further characters: see the structured content]\n"
+        problems += argument_problems(error, model)
+    if problems:
+        refusal = UserError(*problems)
+        raise _InvalidError(str(refusal), refusal.as_json()["problems"])
+    return arguments, detail

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import Tool, ToolAnnotations
 from pydantic import Field
 
+from bezel.mcp_server.listing import listed_schema
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.operation import Operation
-from bezel.operations.registry import OPERATIONS, operation
+from bezel.operations.registry import operation
 from bezel.operations.results import Result
-from bezel.operations.schemas import schemas_of
 
 if TYPE_CHECKING:
     from bezel.operations.changes.confirmations import Confirmations
@@ -74,6 +74,13 @@ class TwoSteps:
             shown=f"{plan.text()}\n{ask}\ntoken: {offer.token}\n",
         )
 
+    @staticmethod
+    def outcome() -> type[Result]:
+        """The model of what `confirm` returns."""
+        from bezel.operations.changes.plan import Outcome  # imported with the first plan, as above
+
+        return Outcome
+
     def confirm(self, context: "Context", arguments: ConfirmArguments) -> Result:
         """Carry out the plan of a token.
 
@@ -91,8 +98,9 @@ class TwoSteps:
 
 
 class Offered(Result):
-    """A plan that waits for its confirmation."""
+    """A plan that waits for its confirmation. Its text is shown whole: no one agrees to a part of it."""
 
+    may_be_shortened = False
     plan: dict[str, Any] = Field(description="the plan")
     token: str | None = Field(description="what `confirm` needs; null where the plan is refused or changes nothing")
     expires_at: str | None = Field(description="end of the token's life, RFC 3339; null without a token")
@@ -103,25 +111,14 @@ class Offered(Result):
         return self.shown
 
 
-def output_schema(changing: Operation) -> dict[str, Any]:
-    """Schema of what a changing tool answers."""
-    offered = Offered.model_json_schema(mode="serialization")
-    plan = dict(schemas_of(changing.name)["result"])
-    definitions = plan.pop("$defs", {})
-    properties = {**offered["properties"], "plan": plan}
-    return {**offered, "properties": properties, "$defs": definitions}
-
-
 def confirm_tool() -> Tool:
     """The tool that carries out a plan."""
-    changing = next(each for each in OPERATIONS if each.kind == "changing")
     return Tool(
         name=CONFIRM,
-        title="confirm a plan",
-        description="carry out a plan that a changing tool made, if nothing has changed since; only after the user "
-        "has agreed to that plan",
-        input_schema=ConfirmArguments.model_json_schema(),
-        output_schema=schemas_of(changing.name)["outcome"],
+        title="Carry out a plan",
+        description="carry out a plan that a changing tool made, if nothing has changed since. Use it only after the "
+        "user has agreed to that plan. Costs: what the plan says; minutes, with progress. Next: status.",
+        input_schema=listed_schema(ConfirmArguments.model_json_schema(), is_long=False),
         annotations=ToolAnnotations(
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
         ),

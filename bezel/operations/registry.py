@@ -2,7 +2,7 @@
 
 `python -m tools.docs.operations --write` keeps what is made of both in `schemas` and `commands.json` of this folder, so
 that no list and no help text imports an operation. What an argument is and says is in the model of its operation
-(`bezel.operations.arguments`).
+(`bezel.operations.arguments`), when a caller chooses an operation in its guide (`bezel.operations.guides`).
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,10 @@
 """Base of result models, and the texts that results share. Leaves out what an operation's fields mean."""
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
@@ -17,6 +18,8 @@ def _usd_text(amount: Decimal) -> str:
     return round_usd(amount, 4)
 
 
+_PADDING = re.compile(r"(?<=\S) {3,}(?=\S)")  # the indentation of a line is none
+
 Usd = Annotated[Decimal, PlainSerializer(_usd_text, return_type=str, when_used="json")]
 """Amount of money in USD; a decimal string in JSON. An unknown amount is null."""
 
@@ -25,6 +28,12 @@ class Result(BaseModel):
     """Result of an operation. `None` means unknown or not applicable, never 0."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    is_padded: ClassVar[bool] = True
+    """Whether blanks in its text align columns; False where they belong to what is shown, e.g. a line of a log."""
+    may_be_shortened: ClassVar[bool] = True
+    """Whether a reader who has little room may be shown a part of its text."""
+    head_share: ClassVar[float] = 0.5
+    """Share of a shortened text that is its begin; the rest is its end."""
 
     def page(self) -> Iterable[Block]:
         """The result as blocks, which the command line fits to the terminal. A result defines this, or `text`."""
@@ -33,6 +42,10 @@ class Result(BaseModel):
     def text(self) -> str:
         """The result as plain text, ending with a newline: the same on every terminal, each row one line."""
         return "".join(f"{line}\n" for line in lay_out(self.page()))
+
+    def compact_text(self) -> str:
+        """The text without the blanks that align its columns, for a reader who pays for them."""
+        return _PADDING.sub("  ", self.text()) if self.is_padded else self.text()
 
     @property
     def exit_code(self) -> int:

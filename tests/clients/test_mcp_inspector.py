@@ -45,10 +45,11 @@ def call(tool: str, *arguments: str) -> Any:
     return inspect("--method", "tools/call", "--tool-name", tool, *options)
 
 
-def test_every_operation_is_listed_with_its_schemas_and_annotations() -> None:
+def test_every_operation_is_listed_with_its_schema_and_annotations() -> None:
     tools = {tool["name"]: tool for tool in inspect("--method", "tools/list")["tools"]}
     assert set(tools) == {*(each.name for each in OPERATIONS), "confirm"}
-    assert all(tool["inputSchema"] and tool["outputSchema"] and tool["annotations"] for tool in tools.values())
+    assert all(tool["title"] and tool["inputSchema"] and tool["annotations"] for tool in tools.values())
+    assert tools["status"]["annotations"] == {"readOnlyHint": True}
 
 
 @pytest.mark.wide
@@ -57,14 +58,17 @@ def test_a_narrowed_server_lists_only_what_it_serves() -> None:
     assert {tool["name"] for tool in tools} == {each.name for each in OPERATIONS if each.kind == "reading"}
 
 
-def test_a_call_is_answered_with_structured_content() -> None:
-    compared = call("compare", "model=gemma-4-e2b")
+def test_an_answer_is_one_text_or_json_with_structured_content() -> None:
+    shown = call("compare", "model=gemma-4-e2b")
+    assert "gemma-4-e2b-it" in shown["content"][0]["text"]
+    assert "structuredContent" not in shown
+    compared = call("compare", "model=gemma-4-e2b", "detail=json")
     assert {row["model"] for row in compared["structuredContent"]["rows"]} >= {"gemma-4-e2b-it"}
 
 
 @pytest.mark.wide
 def test_a_plan_is_answered_with_structured_content() -> None:
-    planned = call("plan", "stack=l4-qat")
+    planned = call("plan", "stack=l4-qat", "detail=json")
     assert planned["structuredContent"]["stack"] == "l4-qat"
 
 

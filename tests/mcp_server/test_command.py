@@ -13,6 +13,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from bezel.mcp_server.client_config import CLIENTS
 from bezel.operations.registry import OPERATIONS
+from tests.support.mcp_server.answers import call_for_json
 
 ROOT = Path(__file__).parents[2]
 BEZEL = Path(sys.executable).with_name("bezel")
@@ -25,7 +26,7 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
         with anyio.fail_after(60):
             async with Client(stdio_client(server, sys.stderr)) as client:  # its default was set when it was imported
                 assert "plan" in {tool.name for tool in (await client.list_tools()).tools}
-                result = await client.call_tool("plan", {"stack": "l4-qat"})
+                result = await call_for_json(client, "plan", {"stack": "l4-qat"})
                 assert result.structured_content["values"]["cost"]["usd_per_hour"] > 0
 
     anyio.run(asking)

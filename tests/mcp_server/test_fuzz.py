@@ -24,11 +24,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 
+from bezel.mcp_server.answers import DETAILS, MAX_TOKENS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from bezel.mcp_server.two_steps import CONFIRM
 from bezel.operations.registry import OPERATIONS
 from bezel.operations.schemas import schemas_of
+from tests.support.mcp_server.answers import check_answer, tokens_of
 from tests.support.operations.deployed import (
     SERVICE,
     Deployed,
@@ -131,6 +133,7 @@ def calls(draw: st.DrawFn, name: str) -> dict[str, Any]:
         arguments["stack"] = "dev"
     if not fits and not draw(st.integers(0, 4)):
         arguments[draw(st.text(max_size=10))] = draw(values())
+    arguments["detail"] = draw(st.sampled_from(DETAILS))
     arguments.pop("follow", None)  # it waits for lines by design, until a deadline in seconds
     return arguments
 
@@ -182,7 +185,6 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Tools"]:
             if f"GOOGLE_{api}_CUSTOM_ENDPOINT" not in os.environ:
                 patch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{deployment.server.url}/other/")
         WATCH.outside = str(outside)
-        # One client for all calls: it compiles the schema of a tool's answers at the first one.
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(Client(server_of(folder, Scope()))) as client,
@@ -239,6 +241,9 @@ def try_tool(tools: Tools, name: str, arguments: dict[str, Any]) -> None:
     assert "Traceback" not in shown
     if result.is_error:
         assert result.meta["bezel/error"]["code"] != "internal"
+    check_answer(name, result)
+    if arguments.get("detail", "short") == "short":
+        assert tokens_of(result) <= MAX_TOKENS["short"]
     assert files_of(tools.cloud.folder.parent) == before
     changing = [call.path for call in tools.cloud.server.calls[asked:] if call.method not in {"GET", "HEAD"}]
     assert [path for path in changing if not path.endswith(ASKING)] == []

@@ -13,12 +13,14 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
+from bezel.mcp_server.answers import MAX_TOKENS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from bezel.operations.arguments.model import Reach
 from bezel.operations.operation import Operation
 from bezel.operations.registry import OPERATIONS
 from bezel.operations.schemas import schemas_of
+from tests.support.mcp_server.answers import call_for_json, tokens_of
 from tests.support.operations.project_cloud import PROJECT, ROOT, OneProject, one_project
 
 ONLY = Scope(stacks=("mine",))
@@ -143,9 +145,9 @@ def test_what_belongs_to_the_stack_is_shown_and_planned(cloud: OneProject, folde
     cloud.put("my-bucket", "other-model/config.json", b"{}")
 
     async def use_client(client: Client) -> None:
-        quota = await client.call_tool("quota_request", {"quota": L4, "amount": 9, "region": "us-east4"})
+        quota = await call_for_json(client, "quota_request", {"quota": L4, "amount": 9, "region": "us-east4"})
         assert quota.structured_content["token"]
-        secret = await client.call_tool("secret_show", {"name": "my-token"})
+        secret = await call_for_json(client, "secret_show", {"name": "my-token"})
         assert secret.structured_content["used_by"] == ["mine (HF_TOKEN)"]
         files = await client.call_tool("model_files", {})
         assert not files.is_error
@@ -172,6 +174,7 @@ def test_no_result_of_any_tool_names_another_stack(folder: Path) -> None:
                 for value in ("mine", "theirs") if name == "stack" else values:
                     arguments = {name: [value] if '"array"' in schemas[name] else value}
                     result = await client.call_tool(tool.name, {**_required_arguments(tool, value), **arguments})
+                    assert tokens_of(result) <= MAX_TOKENS["short"], (tool.name, arguments)
                     shown = result.model_dump_json().replace("Pulumi.theirs.yaml", "")
                     assert not [word for word in FOREIGN if word in shown], (tool.name, arguments, shown)
                     calls += 1
@@ -207,7 +210,7 @@ def test_a_tool_that_takes_a_path_repeats_nothing_of_other_files(folder: Path, t
     async def use_client(client: Client) -> None:
         for name in (*FILES, *PATHS):
             sent = {"prompt": "x", "image": name} if tool == "query" else {key: [name]}
-            result = await client.call_tool(tool, sent)
+            result = await call_for_json(client, tool, sent)
             assert result.is_error or result.structured_content["unreadable"], name
             text = result.model_dump_json().replace(name, "")
             foreign_texts = ["their-", "root:", "PATH=", "bezel:model", "users of it"]

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
-from bezel.mcp_server.calls import MAX_STRUCTURED, MAX_TEXT, Call, failure, run, success
+from bezel.mcp_server.calls import Call, run
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from bezel.mcp_server.tools import tool_of
@@ -25,6 +26,8 @@ from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.registry import OPERATIONS
 from bezel.operations.results import Result
+from bezel.operations.schemas import schemas_of
+from tests.support.mcp_server.answers import call_for_json
 from tests.support.operations.deployed import (
     SERVICE,
     Deployed,
@@ -74,10 +77,8 @@ def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) 
         for operation in OPERATIONS:
             tool = tools[operation.name]
             Draft202012Validator.check_schema(tool.input_schema)
-            assert tool.output_schema
-            Draft202012Validator.check_schema(tool.output_schema)
             assert tool.annotations
-            assert tool.annotations.read_only_hint is (operation.kind == "reading")
+            assert bool(tool.annotations.read_only_hint) is (operation.kind == "reading")
 
     ask(tmp_path, use_client)
 
@@ -88,18 +89,25 @@ def test_list_of_tools_costs_a_model_below_10000_tokens() -> None:
     assert len(texts) / CHARACTERS_OF_A_TOKEN < 10_000
 
 
+def test_every_schema_of_a_result_is_one() -> None:
+    for each in OPERATIONS:
+        for part in {"result", "outcome"} & set(schemas_of(each.name)):
+            Draft202012Validator.check_schema(schemas_of(each.name)[part])
+
+
 @pytest.mark.slow
-def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: Deployed) -> None:
+def test_a_result_is_one_text_or_json_that_fits_its_schema(cloud: Deployed) -> None:
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example"))
     cloud.live[SERVICE] = live_service()
 
     async def use_client(client: Client) -> None:
-        (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
-        result = await client.call_tool("status", {"stack": "dev"})
-        assert not result.is_error
+        for detail in ({}, {"detail": "short"}, {"detail": "full"}):
+            shown = await client.call_tool("status", {"stack": "dev", **detail})
+            assert (shown.is_error, shown.structured_content) == (False, None)
+            assert "ready" in shown.content[0].text  # type: ignore[union-attr]
+        result = await call_for_json(client, "status", {"stack": "dev"})
         assert result.structured_content["stacks"][0]["verdict"] == "ready"
-        Draft202012Validator(tool.output_schema or {}).validate(result.structured_content)
-        assert "ready" in result.content[0].text  # type: ignore[union-attr]
+        assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
 
     ask(cloud.folder, use_client)
 
@@ -109,6 +117,8 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
     [
         ({"stack": 5}, "invalid_arguments", "stack = 5"),
         ({"stack": "dev", "yes": True}, "invalid_arguments", "yes"),
+        ({"stack": "dev", "detail": "long"}, "invalid_arguments", "choose short, full, json"),
+        ({"stack": 5, "detail": None}, "invalid_arguments", "2 problems"),
         ({"stack": "x" * 200_000}, "invalid_arguments", "longer than"),
         ({"stack": "\ud800dev"}, "invalid_arguments", "surrogate"),
         ({"stack": "../../outside"}, "failed", "a stack's name has"),
@@ -162,7 +172,7 @@ def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deploy
     async def use_client(client: Client) -> None:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
         assert tool.input_schema["properties"]["stack"]["enum"] == ["dev"]
-        alone = await client.call_tool("status", {})
+        alone = await call_for_json(client, "status", {})
         assert [stack["stack"] for stack in alone.structured_content["stacks"]] == ["dev"]
         other = await client.call_tool("status", {"stack": "prod"})
         assert other.is_error
@@ -290,13 +300,11 @@ class Long(Result):
         return "\n".join(self.lines)
 
 
-def test_a_long_text_is_cut_and_a_result_that_is_too_long_is_refused() -> None:
-    cut = success(Long(lines=("x" * (MAX_TEXT + 7),)))
-    assert "[7 further characters" in cut.content[0].text  # type: ignore[union-attr]
-    assert not cut.is_error
-    refused = success(Long(lines=("x" * MAX_STRUCTURED,)))
-    assert (refused.is_error, refused.meta["bezel/error"]["code"]) == (True, "too_large")
-    assert failure("failed", "y" * (MAX_TEXT * 2), []).is_error
+class Other(Result):
+    """Another result."""
+
+
+LONG, OTHER = (lambda: Long), (lambda: Other)
 
 
 class Nothing(Arguments):
@@ -322,6 +330,15 @@ def test_a_cancelled_call_learns_of_it_and_ends_in_order(tmp_path: Path) -> None
 
     anyio.run(asking)
     assert ended == [True]
+
+
+def test_an_answer_that_is_not_the_tool_s_result_is_a_fault_of_the_program(tmp_path: Path) -> None:
+    async def report(_number: float, _line: str) -> None: ...
+
+    call = Call("wrong", lambda: Nothing, lambda _context, _arguments: Long(lines=()), {})
+    right, wrong = (anyio.run(run, replace(call, result=result), tmp_path, report) for result in (LONG, OTHER))
+    assert not right.is_error
+    assert wrong.meta["bezel/error"]["code"] == "internal"
 
 
 def test_lines_of_any_thread_are_progress_of_a_call_that_goes_on(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import anyio
 import pytest
-from jsonschema import Draft202012Validator
 from mcp.client import Client
 
 from bezel.engine.local.place import PLUGINS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from tests.support.gitops.pipeline import STACK
+from tests.support.mcp_server.answers import call_for_json
 from tests.support.operations.deployed import Deployed, deployed_stack, service_resource, state_of
 from tests.support.operations.two_steps import TwoSteps
 
@@ -49,7 +49,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]
 
 
 async def plan_destroy(client: Client) -> dict[str, Any]:
-    result = await client.call_tool("destroy", {"stack": "dev", "wait": "0s"})
+    result = await call_for_json(client, "destroy", {"stack": "dev", "wait": "0s"})
     assert not result.is_error, result.content
     answer: dict[str, Any] = result.structured_content
     return answer
@@ -65,8 +65,6 @@ async def refusal_text(client: Client, **arguments: Any) -> str:
 def test_a_plan_names_what_is_destroyed_and_its_token_confirms_that_alone(cloud: Deployed) -> None:
     async def use_client(client: Client) -> None:
         answer = await plan_destroy(client)
-        (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "destroy"]
-        Draft202012Validator(tool.output_schema or {}).validate(answer)
         assert answer["plan"]["confirm_name"] == "dev"
         assert answer["plan"]["destroyed"][0].startswith("service (gcp:cloudrunv2/service:Service)")
         confirmation = {"token": answer["token"], "operation": "destroy", "target": "dev", "name": "dev"}
@@ -120,21 +118,21 @@ def test_an_agent_deploys_and_destroys_a_stack_with_what_was_shown(
         lines.append(message or "")
 
     async def use_client(client: Client) -> None:
-        deploy = (await client.call_tool("deploy", {"stack": STACK, "wait": "0s"})).structured_content
+        deploy = (await call_for_json(client, "deploy", {"stack": STACK, "wait": "0s"})).structured_content
         assert {row["op"] for row in deploy["plan"]["changes"]} == {"create"}
         assert small.buckets() == []
         confirmation = {"token": deploy["token"], "operation": "deploy", "target": STACK}
-        done = await client.call_tool("confirm", confirmation, progress_callback=progress)
+        done = await call_for_json(client, "confirm", confirmation, progress_callback=progress)
         assert not done.is_error, done.content
         assert done.structured_content["verdict"] == "done"
         assert any("done: creating" in line for line in lines)
         assert len(small.buckets()) == 1
         assert "no plan waits" in await refusal_text(client, **confirmation)
-        again = await client.call_tool("deploy", {"stack": STACK, "wait": "0s"})
+        again = await call_for_json(client, "deploy", {"stack": STACK, "wait": "0s"})
         assert (again.structured_content["token"], again.structured_content["plan"]["is_empty"]) == (None, True)
-        destroy = (await client.call_tool("destroy", {"stack": STACK, "wait": "0s"})).structured_content
+        destroy = (await call_for_json(client, "destroy", {"stack": STACK, "wait": "0s"})).structured_content
         confirmation = {"token": destroy["token"], "operation": "destroy", "target": STACK, "name": STACK}
-        done = await client.call_tool("confirm", confirmation)
+        done = await call_for_json(client, "confirm", confirmation)
         assert done.structured_content["verdict"] == "done"
         assert small.buckets() == []
 

@@ -12,8 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from bezel.operations.arguments.model import Arguments, Option, Reach, Word
+from bezel.operations.guides import guide_of
 from bezel.operations.operation import Operation
-from bezel.operations.registry import OPERATIONS
+from bezel.operations.registry import OPERATIONS, operation
 
 _BENCHMARK = "bench"
 _DEFAULT = " (default: "
@@ -38,7 +39,8 @@ def command(each: Operation) -> dict[str, Any]:
     """The command of an operation."""
     model = each.arguments()
     made: dict[str, Any] = {"group": each.group} if each.group else {}
-    made |= {"help": each.help, "operation": each.name}
+    guide = guide_of(each.name).text(lambda name: f"`bezel {operation(name).command}`")
+    made |= {"help": each.help, "description": f"{each.help}. {guide}", "operation": each.name}
     if not each.needs_project:
         made["needs_project"] = "optional"
     if any(other.command.startswith(f"{each.command} ") for other in OPERATIONS):

@@ -7,10 +7,12 @@ python -m tools.docs.operations --write    puts all of them into docs/operations
 
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 from bezel.cli.command_table import command_table, shown_names
+from bezel.operations.guides import guide_of
 from bezel.operations.operation import Operation
 from bezel.operations.registry import OPERATIONS, operation
 from bezel_base.command_line.exit_codes import format_exit_codes
@@ -23,6 +25,7 @@ POLICIES = ROOT / "bezel" / "operations" / "explain" / "policies.json"
 COMMANDS = ROOT / "bezel" / "operations" / "commands.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
 ARGUMENTS = ROOT / "docs" / "operation-arguments.md"
+TASKS = ROOT / "tests" / "mcp_server" / "tasks.toml"
 HELP = "bezel --help"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 # A pair is a command for people, and the operation that tells an agent what a person runs.
@@ -114,7 +117,8 @@ def _arguments_of(each: Operation) -> str:
     for name, field in each.arguments().model_fields.items():
         shown = f"`{names[name]}`" if name in names else ""
         rows.append((shown, f"`{name}`", help_text(field)))
-    heading = f"## `bezel {each.command}`\nTool `{each.name}`: {each.help}.\n\n"
+    guide = guide_of(each.name).text(lambda name: f"`bezel {operation(name).command}`")
+    heading = f"## `bezel {each.command}`\nTool `{each.name}`: {each.help}. {guide}\n\n"
     return heading + table(("command line", "tool", "what it is"), rows)
 
 
@@ -134,9 +138,24 @@ def _commands(program: str, spec: Spec) -> Iterator[tuple[str, Spec]]:
         yield from _commands(f"{program} {word}", command)
 
 
+def tasks() -> str:
+    """Rows of what users ask an agent, and the call that each needs first."""
+    rows = []
+    for task in tomllib.loads(TASKS.read_text(encoding="utf-8"))["task"]:
+        arguments = ", ".join(f"{name}: {json.dumps(value)}" for name, value in task.get("arguments", {}).items())
+        star = " *" if task.get("held_back") else ""
+        rows.append((f"{task['words']}{star}", f"`{task['tool']}`", f"`{arguments}`" if arguments else ""))
+    return table(("task", "tool", "arguments"), rows)
+
+
 def tables() -> dict[str, str]:
     """Name of a generated section of docs/operations.md -> its content."""
-    return {"operations": operations(), "exit-codes": exit_codes(), "counterparts": counterparts()}
+    return {
+        "operations": operations(),
+        "exit-codes": exit_codes(),
+        "tasks": tasks(),
+        "counterparts": counterparts(),
+    }
 
 
 def schemas(each: Operation) -> str:

@@ -14,12 +14,8 @@ ProjectStack = Annotated[
     Option("STACK"),
     Field(max_length=100, description="stack whose project it is (default: the environment's)"),
 ]
-Wait = Annotated[
-    str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run on the stack, e.g. 15m or 0s")
-]
-Wake = Annotated[
-    bool, Reach.INSIDE, Field(description="ask a service without instances too, which starts one and costs money")
-]
+Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run, e.g. 15m or 0s")]
+Wake = Annotated[bool, Reach.INSIDE, Field(description="where no instance runs, start one, which costs money")]
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
 Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 Project = Annotated[

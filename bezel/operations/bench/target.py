@@ -27,7 +27,7 @@ class TargetArguments(Arguments):
     url: Annotated[str | None, Reach.BEYOND] = Field(
         None,
         max_length=200,
-        description=option_text("run", "--url", "only of this machine's loopback, e.g. that of `bezel proxy`"),
+        description=option_text("run", "--url", "on this machine, e.g. of `bezel proxy`"),
     )
     model: Annotated[Served | None, Reach.INSIDE] = Field(None, description=option_text("run", "--model"))
     out: Annotated[str, Reach.INSIDE] = Field(
@@ -38,7 +38,7 @@ class TargetArguments(Arguments):
     simulated: Annotated[bool, Reach.INSIDE] = Field(False, description=option_text("run", "--simulated"))
     # The command line has no such option: a person who names a stack there starts it.
     wake: Annotated[bool, Reach.INSIDE] = Field(
-        False, description="load a service without instances too, which starts one and costs money"
+        False, description="where no instance runs, start one, which costs money"
     )
 
 

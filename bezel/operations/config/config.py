@@ -52,6 +52,7 @@ class Request(Result):
 class Config(Result):
     """What a deploy of a stack sends."""
 
+    is_padded = False
     stack: str
     requests: tuple[Request, ...]
     as_commands: bool = Field(description="whether the text has the commands instead of the bodies")

@@ -36,8 +36,8 @@ class ExplainArguments(Arguments):
         Reach.INSIDE,
         Word("NAME", dashed=True),
     ] = Field(
-        description="policy, setting, checkpoint, hardware, vLLM option or variable, e.g. most-instances, "
-        "scaling.max_instances, gemma-4-12b-it, --max-model-len, VLLM_LOGGING_LEVEL"
+        description="policy, setting, checkpoint, hardware, vLLM option or variable, e.g. "
+        "scaling.max_instances, gemma-4-12b-it, --max-model-len"
     )
     vllm_version: Annotated[str, Reach.INSIDE, Option("RELEASE")] = Field(
         _RELEASE,

@@ -54,9 +54,8 @@ class LogsArguments(Arguments):
     stack: Stack
     source: Annotated[Source | None, Reach.INSIDE] = Field(
         None,
-        description="container: what the service's containers print; platform: Cloud Run about them; requests: its "
-        "request log; console: of leased machines (default: container, platform and the requests that Cloud Run "
-        "refused itself; of leases the console)",
+        description="container: what containers print; platform: Cloud Run about them; requests: its request log; "
+        "console: of leased machines (default: container, platform, requests that Cloud Run refused; or console)",
     )
     revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None,
@@ -90,6 +89,7 @@ class LogsArguments(Arguments):
 class Logs(Result):
     """Lines of a log, oldest first."""
 
+    is_padded, head_share = False, 0.1
     stack: str
     revision: str | None = Field(description="revision that the lines are of; null for several, and for machines")
     revisions: tuple[ReadRevision, ...] = Field(

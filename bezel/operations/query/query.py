@@ -84,6 +84,7 @@ class Stats(Result):
 class Answer(Result):
     """Answer of a stack's server."""
 
+    is_padded = False
     stack: str
     model: str | None = Field(description="model that answered, as the server names it")
     is_asked: bool = Field(description="whether the server was asked; false where no instance is known to run")
