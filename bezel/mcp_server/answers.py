@@ -56,14 +56,15 @@ def _as_json(result: Result, narrowing: tuple[str, ...]) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=structured)
 
 
-def failure(code: str, text: str, problems: object, outcome: object = None) -> CallToolResult:
+def failure(code: str, text: str, problems: object, outcome: object = None, detail: Detail = SHORT) -> CallToolResult:
     """A failure that the client is to see, with what was done in spite of it.
 
-    The code and the problems are metadata, which programs read: a model reads the text.
+    The code and the problems are metadata, which programs read: a model reads the text, which is short unless more was
+    asked for.
     """
     error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
     error = redact_forms_of_values(encodable_values(error))
-    shown = shorten(redact_forms(encodable(f"{code}: {text}")), "full")
+    shown = shorten(redact_forms(encodable(f"{code}: {text}")), SHORT if detail == SHORT else "full")
     return CallToolResult(content=[TextContent(text=shown)], is_error=True, _meta={ERROR: error})
 
 

@@ -132,10 +132,11 @@ async def _result_of(call: Call, called: Callable[[], Result], detail: Detail) -
         result = await anyio.to_thread.run_sync(called)
         _check_model(call, result)
         if call.may_fail and result.exit_code:
-            return failure(CODES.get(result.exit_code, "failed"), result.text(), [], result.model_dump(mode="json"))
+            outcome = result.model_dump(mode="json")
+            return failure(CODES.get(result.exit_code, "failed"), result.text(), [], outcome, detail)
         return success(result, detail, call.narrowing)
     except UserError as error:
-        return failure(CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"])
+        return failure(CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"], detail=detail)
     except Exception:
         # The client gets no traceback: it may hold what no message may show.
         log.exception("%s failed", call.name)

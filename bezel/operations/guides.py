@@ -32,15 +32,15 @@ class Guide:
     narrows: tuple[str, ...] = ()
     is_long: bool = False
 
-    def text(self, named: Callable[[str], str]) -> str:
+    def text(self, shown_name: Callable[[str], str]) -> str:
         """The guide as sentences.
 
         Args:
-            named: Name of an operation -> how the reader calls it.
+            shown_name: Name of an operation -> how the reader calls it.
         """
         parts = (("Use it ", self.when), ("Costs: ", self.costs), ("Next: ", self.next))
         sentences = [f"{begin}{text}." for begin, text in parts if text]
-        names = {name: named(name) for name in operations_in(" ".join(sentences))}
+        names = {name: shown_name(name) for name in operations_in(" ".join(sentences))}
         return " ".join(sentences).format_map(names)
 
 

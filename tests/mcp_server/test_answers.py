@@ -105,7 +105,8 @@ def test_a_result_too_large_for_json_is_refused_with_what_makes_it_smaller() -> 
 
 
 def test_text_of_a_failure_is_bounded() -> None:
-    assert tokens_of(failure("failed", "y" * 200_000, [])) <= MAX_TOKENS["full"]
+    short, full = failure("failed", "y" * 200_000, []), failure("failed", "y" * 200_000, [], detail="json")
+    assert tokens_of(short) <= SHORT < tokens_of(full) <= MAX_TOKENS["full"]
 
 
 def test_answers_about_files_of_this_project_are_short_without_a_cut() -> None:

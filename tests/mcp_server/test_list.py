@@ -54,8 +54,14 @@ def test_guide_names_operations_as_its_reader_does() -> None:
 
 
 def test_a_tool_that_changes_says_that_it_only_plans() -> None:
-    assert "plan only, then confirm" in description_of(operation("deploy"))
-    assert "plan only" not in description_of(operation("plan"))
+    assert "plan only, then confirm" in description_of(operation("deploy"), Scope())
+    assert "plan only" not in description_of(operation("plan"), Scope())
+
+
+def test_a_tool_that_is_not_served_is_named_by_its_command() -> None:
+    assert "Next: `bezel deploy`." in description_of(operation("plan"), Scope(read_only=True))
+    assert "Next: deploy." in description_of(operation("plan"), Scope())
+    assert "one machine: `bezel tpu delete`;" in description_of(operation("destroy"), Scope(stacks=("dev",)))
 
 
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
