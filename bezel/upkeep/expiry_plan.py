@@ -5,7 +5,7 @@ Leaves out the rules (`findings`) and destroying (bezel.gitops.upkeep).
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -64,7 +64,15 @@ class ExpiryPlan:
     protected: Collection[str] = ()
 
 
-def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock, client: GoogleClient) -> ExpiryPlan:
+def make_plan(
+    project: Project,
+    cloud_project: str | None,
+    clock: PlatformClock,
+    client: GoogleClient,
+    *,
+    show: Callable[[str], None] = note,
+    environ: Mapping[str, str] = os.environ,
+) -> ExpiryPlan:
     """Read everything, and find what is over.
 
     Args:
@@ -72,11 +80,13 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         cloud_project: The Google Cloud project of leases and labelled resources.
         clock: The time.
         client: Client for Google's APIs.
+        show: Gets each line of progress.
+        environ: The environment that names the backend.
     """
     plan = ExpiryPlan()
     plan.protected = _protected_environments(project, plan)
     now = datetime.fromtimestamp(clock.now(), UTC)
-    stacks = _read_stacks(project, plan)
+    stacks = _read_stacks(project, plan, show, environ)
     for stack in stacks:
         try:
             finding = stack_finding(stack, now.date(), plan.protected)
@@ -94,7 +104,7 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         return plan
     stack_of_label = {label(stack.name): stack for stack in stacks}
     add_leases(
-        plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), stack_of_label, clock
+        plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, show), show), stack_of_label, clock
     )
     if plan.unread is not None:  # else every resource would look like a leftover
         ids: dict[str, set[str]] = {}
@@ -113,18 +123,20 @@ def _protected_environments(project: Project, plan: ExpiryPlan) -> Collection[st
         return ENVIRONMENTS
 
 
-def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
+def _read_stacks(
+    project: Project, plan: ExpiryPlan, show: Callable[[str], None], environ: Mapping[str, str]
+) -> list[StackState]:
     try:
-        names = [name for name, count in stacks_in_backend(project).items() if count != 0]
+        names = [name for name, count in stacks_in_backend(project, environ).items() if count != 0]
     except UserError as error:
         plan.problems.append(f"the backend's stacks were not looked at: {one_line(error)}")
         plan.unread = None
         return []
     stacks = []
     for name in names:
-        note(f"reading {name}")
+        show(f"reading {name}")
         try:
-            stack = read_stack(project, name)
+            stack = read_stack(project, name, environ)
         except UserError as error:
             plan.problems.append(f"stack {name} was not looked at: {one_line(error)}")
             plan.unread = {*(plan.unread or ()), label(name)}
@@ -134,13 +146,13 @@ def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
     return stacks
 
 
-def read_stack(project: Project, name: str) -> StackState:
+def read_stack(project: Project, name: str, environ: Mapping[str, str]) -> StackState:
     """A stack of the backend as it is now.
 
     Raises:
         UserError: Its state or its file cannot be read.
     """
-    return stack_of(project, name, exported_state(project, name, os.environ))
+    return stack_of(project, name, exported_state(project, name, environ))
 
 
 def stack_of(project: Project, name: str, state: State | None) -> StackState:

@@ -106,6 +106,7 @@ RUN_BY = {
     "localcloud start": "packages/localcloud/tests/test_command_process.py",
     "localcloud stop": "packages/localcloud/tests/test_command_process.py",
     "bezel recover": "tests/e2e/test_kill_points.py",
+    "bezel stack edit": "tests/operations/test_stack_edit.py",
     "bezel secret set": "tests/cli/test_secret_command.py",
     "bezel tpu delete": "tests/cli/test_tpu_command.py",
     "bezel tpu sweep": "tests/cli/test_tpu_command.py",

@@ -102,7 +102,7 @@ def test_an_operation_or_argument_without_a_class_is_refused() -> None:
 def test_the_served_tools_are_those_of_a_stack_of_records_and_of_results() -> None:
     served = {each.name for each in ONLY.operations()}
     left_out = {each.name for each in OPERATIONS} - served
-    assert left_out == {"tpu_list", "tpu_describe", "tpu_create", "tpu_delete", "catalog_add_model"}
+    assert left_out == {"tpu_list", "tpu_describe", "tpu_create", "tpu_delete", "catalog_add_model", "expiry"}
 
 
 BEYOND = [
@@ -123,6 +123,11 @@ BEYOND = [
     ("bench_run", {"url": "http://127.0.0.1:9", "out": "a.json"}),
     ("bench_sweep", {"url": "http://127.0.0.1:9", "out": "a.json"}),
     ("quota", {"stack": "theirs"}),
+    ("stack_edit", {"set": ["weights.bucket=their-bucket"]}),
+    ("stack_edit", {"new": True, "copy_of": "theirs"}),
+    ("stack_list", {"stack": "theirs"}),
+    ("drift", {"stack": "theirs"}),
+    ("recover", {"stack": "theirs"}),
     ("doctor", {"stack": "theirs"}),
     ("plan", {"stack": ["mine", "theirs"]}),
 ]

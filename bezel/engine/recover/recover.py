@@ -124,7 +124,7 @@ def reconcile(
     plan = plan_recovery(before, open_changes, project)
     blocking = {change.urn for change in pending(before)}
     if unknown := [change for change in plan.unknown if change.urn in blocking]:
-        raise UserError(_manual(unknown))
+        raise UserError(manual_repair(unknown))
     _announce(say, plan, open_changes)
     remember(open_changes)
     if plan.creates or blocking:
@@ -180,7 +180,8 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("s" if number != 1 else "")
 
 
-def _manual(unknown: Sequence[OpenChange]) -> Problem:
+def manual_repair(unknown: Sequence[OpenChange]) -> Problem:
+    """What a person does about resources whose ids do not follow from their inputs."""
     return Problem(
         "resources of a killed run",
         None,

@@ -37,6 +37,7 @@ _WORDS = {
     "newest": "the newest revision",
     "checks": "the revisions that passed their check",
     "catalogue": "catalog.toml",
+    "locks": "the stack's lock",
     "answer": "the plan of the new file",
     "model": "the model's files",
     "target": "the revision that gets the traffic",

@@ -47,22 +47,21 @@ INSIDE = frozenset(
 )
 """Settings that name nothing which may belong to another stack; a server of some stacks changes these alone."""
 _MOST = 50
-_Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
 class EditArguments(Arguments):
-    """Which file, and what is written into it."""
+    """Which file, and what is written."""
 
     stack: Stack
-    set: Annotated[tuple[_Text, ...], Reach.INSIDE, Option("KEY=VALUE")] = Field(
-        (), max_length=_MOST, description="setting and its value in YAML, e.g. scaling.max_instances=2"
+    set: Annotated[tuple[str, ...], Reach.INSIDE, Option("KEY=VALUE")] = Field(
+        (), max_length=_MOST, description="setting=value in YAML, e.g. scaling.max_instances=2"
     )
-    unset: Annotated[tuple[_Text, ...], Reach.INSIDE, Option("KEY")] = Field(
+    unset: Annotated[tuple[str, ...], Reach.INSIDE, Option("KEY")] = Field(
         (), max_length=_MOST, description="setting to remove"
     )
-    new: Annotated[bool, Reach.INSIDE] = Field(default=False, description="make the file, which does not exist yet")
+    new: Annotated[bool, Reach.INSIDE] = Field(default=False, description="make the file")
     copy_of: Annotated[str | None, Reach.BEYOND, Option("STACK")] = Field(
-        None, max_length=100, description="with new: stack whose file is copied first"
+        None, description="with new: stack whose file is copied"
     )
 
 

@@ -11,14 +11,10 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.engine.locks.engine_locks import read_engine_locks
-from bezel.engine.locks.record import object_name, parse
-from bezel.engine.locks.stale_locks import present_lock
-from bezel.engine.state.backend import local_folder
-from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.leases.clock import unix
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import OptionalStack
+from bezel.operations.changes.lock_owner import reader_of_locks
 from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deployment.deployment import SERVICE_TYPE, Deployment
 from bezel.operations.redaction import clean_text
@@ -36,7 +32,7 @@ _WORD, _REASON = 200, 500
 class ListStacksArguments(Arguments):
     """Which stacks."""
 
-    stack: OptionalStack = Field(None, max_length=100, description="this stack only")
+    stack: OptionalStack = Field(None, description="this stack only")
 
 
 class ListedStack(Result):
@@ -91,7 +87,7 @@ def list_stacks(context: Context, arguments: ListStacksArguments) -> StackList:
         if arguments.stack not in names:
             context.project.stack_file(arguments.stack)
         names = [arguments.stack]
-    lock_of, unread = _reader_of_locks(context)
+    lock_of, unread = reader_of_locks(context)
     if unread and in_backend is not None:
         notes.append(unread)
     row = partial(_row_of, context, files, in_backend, lock_of)
@@ -146,27 +142,6 @@ def _row_of(
         lock=lock,
         notes=tuple(notes),
     )
-
-
-def _reader_of_locks(context: Context) -> tuple[Callable[[str], str | None], str]:
-    """What reads the lock of a stack, None for one that is not judged, and why no lock of this backend is read."""
-    backend, project = context.environ.get(BACKEND, ""), context.project.name
-    if backend.startswith("file://"):
-        folder = local_folder(backend)
-        return lambda stack: clean_text(present_lock(folder, project, stack) or "free", _WORD), ""
-    if not backend.startswith("gs://"):
-        return lambda _stack: None, "locks are not judged: this backend shows them to the engine alone"
-
-    def of_bucket(stack: str) -> str:
-        with StateBucket.of(backend, context.environ) as states:
-            stored = states.read(object_name(project, stack))
-            if stored is not None:
-                lock = parse(stored[0])
-                return clean_text(lock.text if lock else "an unknown owner", _WORD)
-            engines = read_engine_locks(states, project, stack)
-        return clean_text(engines[0].text, _WORD) if engines else "free"
-
-    return of_bucket, ""
 
 
 def _expiry(settings: Mapping[str, Any], now: float, notes: list[str]) -> tuple[str | None, bool | None]:

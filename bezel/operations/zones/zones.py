@@ -31,17 +31,13 @@ _CAPACITY = "no API states capacity: `bezel tpu find` with `--probe` requests a 
 
 
 class ZonesArguments(Arguments):
-    """Which hardware, and where."""
+    """Which hardware."""
 
-    stack: OptionalStack = Field(
-        None, max_length=100, description="stack that names the hardware, the project and own prices"
-    )
+    stack: OptionalStack = Field(None, description="stack whose hardware it is")
     accelerator: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
-        None, min_length=1, max_length=100, description="any accelerator, e.g. v6e-4, nvidia-l4 (default: the stack's)"
+        None, max_length=100, description="any other accelerator, e.g. v6e-4, nvidia-l4"
     )
-    zone: Annotated[tuple[Zone, ...], Reach.INSIDE] = Field(
-        (), max_length=_MOST, description="search only these zones (default: every known zone)"
-    )
+    zone: Annotated[tuple[Zone, ...], Reach.INSIDE] = Field((), max_length=_MOST, description="only these zones")
 
 
 class ZoneOffer(Result):

@@ -1,0 +1,1 @@
+"""Drift of a deployed stack from its program."""

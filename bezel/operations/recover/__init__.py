@@ -1,0 +1,1 @@
+"""Recovery of a stack after a run that was killed."""
