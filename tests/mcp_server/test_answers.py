@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +110,7 @@ def test_text_of_a_failure_is_bounded() -> None:
     assert tokens_of(short) <= SHORT < tokens_of(full) <= MAX_TOKENS["full"]
 
 
+@pytest.mark.slow  # every stack is planned
 def test_answers_about_files_of_this_project_are_short_without_a_cut() -> None:
     """The plan and the cost of each stack, each section of the catalogue, and hardware for the largest model."""
     answers: list[Result] = []
