@@ -12,10 +12,17 @@ from bezel_base.terminal.blocks import Block, Line, Table, mark
 from bezel_bench.result.document import Cell, Result
 
 _MOST_CELLS, _MOST_TEXTS = 200, 30
+_TITLES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "e2e"}
 _FIGURES = (
     *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second", "goodput", "success_share"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2e_p50", "e2e_p99"),
 )
+_HEADS = {
+    "requests_per_second": "req/s",
+    "output_tokens_per_second": "tokens/s",
+    "input_tokens_per_second": "tokens/s in",
+    **{f"{name}_{share}": f"{title} {share}" for name, title in _TITLES.items() for share in ("p50", "p99")},
+}
 _SHOWN = ("requests_per_second", "output_tokens_per_second", "ttft_p50", "ttft_p99", "tpot_p50")
 _SHOWN_WITHOUT_OUTPUT = ("requests_per_second", "input_tokens_per_second", "e2e_p50", "e2e_p99")
 """Of embeddings and ranks, which have no output tokens."""
@@ -62,13 +69,13 @@ class BenchResult(OperationResult):
         """A table of the cells, then the findings."""
         has_output = any("output_tokens_per_second" in each.figures for each in self.cells)
         shown = _SHOWN if has_output or not self.cells else _SHOWN_WITHOUT_OUTPUT
-        heads = ("cell", "state", "requests", *shown)
+        heads = ("cell", "state", "requests", *(_HEADS[name] for name in shown))
         rows = [
             (each.id, mark(each.state), each.requests, *(_figure(each.figures.get(name)) for name in shown))
             for each in self.cells
         ]
         reasons = [f"{each.id}: {each.state}: {each.reason}" for each in self.cells if each.reason][:_MOST_TEXTS]
-        yield Line(f"{self.title} ({self.nature})")
+        yield Line(f"{self.title} ({self.nature}), latencies in ms")
         yield Table(heads, rows)
         yield from map(Line, (*reasons, *self.findings, *(f"note: {note}" for note in self.notes)))
         yield Line(f"written: {self.file}")

@@ -16,6 +16,7 @@ import argparse
 import difflib
 import math
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ argparse._ = str  # type: ignore[attr-defined]
 
 Spec = Mapping[str, Any]
 _HELP = "help"
+_STEP, _DEEPEST = 2, 4  # indents of what continues a row of the help, and of a row whose parts are long
 _COMMANDS = ("command", "action")  # of a program in groups, of a command
 CARRIED = ("run", "call", "needs_project", "operation")
 """Keys of a command that the parsed options carry: what runs it, with what."""
@@ -143,6 +145,11 @@ class Parser(argparse.ArgumentParser):
         if grouped:
             self.usage = f"{self.prog} [-h] [--errors {{text,json}}] COMMAND ..."
 
+    def format_help(self) -> str:
+        """The help; argparse leaves rows wider than the terminal: long choices, groups and titles."""
+        columns = shutil.get_terminal_size().columns
+        return "".join(f"{row}\n" for line in super().format_help().splitlines() for row in _fit(line, columns))
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Fill the parser, then parse; called for the parser of each subcommand on the command line."""
         self.fill()
@@ -199,6 +206,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""
         raise UsageError(message, title=self.prog)
+
+
+def _fit(line: str, columns: int) -> list[str]:
+    """A line of the help as rows that are no wider than the terminal."""
+    if len(line) <= columns:
+        return [line]
+    from bezel_base.terminal.display_width import wrap  # late: few helps have such a line
+
+    for indent in (len(line) - len(line.lstrip(" ")), _DEEPEST):
+        rows = wrap(line, columns - indent - _STEP, columns - indent)
+        if max(map(len, rows)) <= columns - indent - _STEP:
+            break
+    return [" " * indent + rows[0], *(" " * (indent + _STEP) + row for row in rows[1:])]
 
 
 def metavar_of(name: str, keys: Spec) -> str:

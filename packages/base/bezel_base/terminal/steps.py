@@ -71,14 +71,14 @@ class StepLine(StatusLine):
         """Show the time that the step has taken."""
         with LOCK:
             if self._text:
-                self.draw(self._line_with_time())
+                self.draw(self._text_with_time())
 
     def settle(self) -> None:
         """End the step: its line stays, with its time."""
         with LOCK:
-            text, self._text = self._line_with_time(), ""
+            text, self._text = self._text_with_time(), ""
             self.end(text)
 
-    def _line_with_time(self) -> str:
+    def _text_with_time(self) -> str:
         seconds = self._clock() - self._began
         return f"{self._text} ({seconds:.0f} s)" if self._text and seconds >= _TICK_SECONDS else self._text

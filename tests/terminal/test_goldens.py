@@ -1,0 +1,151 @@
+"""What commands show on terminals of 80 and of 120 columns, row for row.
+
+The goldens are in `goldens`; `BEZEL_RECORD=1 pytest tests/terminal/test_goldens.py` writes them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.operations.bench.summary import BenchResult, CellSummary
+from bezel.operations.catalog.show import ShowArguments, show
+from bezel.operations.context import Context
+from bezel.operations.cost.cost import CostArguments, cost
+from bezel.operations.doctor.causes import causes_of
+from bezel.operations.doctor.check import check
+from bezel.operations.doctor.doctor import Doctor
+from bezel.operations.plan.plan import PlanArguments, plan
+from bezel.operations.status.status import StatusArguments, status
+from bezel_base.terminal.layout import lay_out
+from tests.support.operations.deployed import SERVICE as PATH
+from tests.support.operations.deployed import Deployed, deployed_stack, live_service, service_resource, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bezel.operations.results import Result
+
+ROOT = Path(__file__).parents[2]
+GOLDENS = Path(__file__).with_name("goldens")
+HERE = Context(ROOT, {})
+QUOTA = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
+FAILED = {"state": "CONDITION_FAILED", "message": "The user-provided container failed to start and listen on the port."}
+
+
+def bench() -> BenchResult:
+    """A run of three loads of which one failed."""
+    cells = [
+        CellSummary(
+            id=f"{users} users",
+            context_tokens=1024,
+            users=users,
+            rate=None,
+            state=state,
+            reason=reason,
+            requests=40 * users,
+            failures={},
+            figures={
+                "requests_per_second": 1.25 * users,
+                "output_tokens_per_second": 160.0 * users,
+                "ttft_p50": 91.25,
+                "ttft_p99": 1203.5,
+                "tpot_p50": None if state == "failed" else 24.5,
+            },
+            failed_checks=(),
+            usd=0.0123,
+        )
+        for users, state, reason in (
+            (1, "ok", ""),
+            (16, "saturated", "20.1 requests/s offered, 14.8 completed: the queue of the server grew during the load"),
+            (64, "failed", "61 of 2560 requests failed"),
+        )
+    ]
+    return BenchResult(
+        kind="run",
+        nature="simulated",
+        title="gemma-4-12b on one L4",
+        model="gemma-4-12b-it-qat-w4a16",
+        file="results/run.json",
+        cells=tuple(cells),
+        cells_left_out=0,
+        findings=("the first token takes 13 times as long at p99 as at p50: requests waited for a place in a batch",),
+        notes=("the figures are those of a simulated server: none describes hardware",),
+    )
+
+
+def doctor() -> Doctor:
+    """A machine without a login, and one warning."""
+    checks = (
+        check("tools", "pulumi", "ok", "v3.213.0"),
+        check("tools", "gcloud", "warning", "an older version", "update it: `gcloud components update`."),
+        check(
+            "login",
+            "Google Cloud",
+            "problem",
+            "login to Google; cannot be read: Your default credentials were not found. To set up Application Default "
+            "Credentials, see https://cloud.google.com/docs/authentication/external/set-up-adc for more information.",
+            "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a key.",
+        ),
+        check(
+            "quotas",
+            f"{QUOTA} in us-east4",
+            "unknown",
+            "no answer within 45 s",
+        ),
+    )
+    return Doctor(stacks=("l4-qat",), is_logged_in=False, checks=checks, causes=causes_of(checks))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Deployed]:
+    """A stack that serves."""
+    with deployed_stack(tmp_path) as deployed:
+        deployed.keep(
+            "dev", state_of(service_resource(), url="https://bezel-dev-abcdefghij-uk.a.run.app", model="gemma")
+        )
+        deployed.live[PATH] = live_service()
+        yield deployed
+
+
+def two_stacks(cloud: Deployed) -> Result:
+    """The status of both stacks, whose server has failed."""
+    cloud.keep("trial", state_of(service_resource(), url="https://bezel-trial-abcdefghij-uk.a.run.app", model="gemma"))
+    cloud.live[PATH], cloud.requests = live_service(terminalCondition=FAILED), []
+    return status(cloud.context, StatusArguments())
+
+
+RESULTS: dict[str, Callable[[Deployed], Result]] = {
+    "plan": lambda _: plan(HERE, PlanArguments(stack="l4-qat-mtp")),
+    "plan-all": lambda _: plan(HERE, PlanArguments(stack="l4-qat-mtp", all=True)),
+    "plan-leased": lambda _: plan(HERE, PlanArguments(stack="v6e4-moe")),
+    "cost": lambda _: cost(HERE, CostArguments(stack="l4-qat-mtp")),
+    "catalog": lambda _: show(HERE, ShowArguments(section="tpus")),
+    "status": lambda cloud: status(cloud.context, StatusArguments(stack="dev")),
+    "status-of-two": two_stacks,
+    "doctor": lambda _: doctor(),
+    "bench": lambda _: bench(),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_command_shows_what_is_recorded(cloud: Deployed, name: str, width: int) -> None:
+    shown = "".join(f"{line}\n" for line in lay_out(RESULTS[name](cloud).page(), width))
+    file = GOLDENS / f"{name}-{width}.txt"
+    if os.environ.get("BEZEL_RECORD") == "1":
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8"), (
+        "look at why: BEZEL_RECORD=1 pytest tests/terminal/test_goldens.py writes it"
+    )
+
+
+def test_a_coloured_screen_shows_the_recorded_words() -> None:
+    coloured = lay_out(doctor().page(), 80, is_coloured=True)
+    assert "\x1b[1;31mPROBLEM\x1b[0m" in "\n".join(coloured)
+    for sequence in ("\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[32m", "\x1b[33m"):
+        coloured = [line.replace(sequence, "") for line in coloured]
+    assert "".join(f"{line.rstrip()}\n" for line in coloured) == (GOLDENS / "doctor-80.txt").read_text()
