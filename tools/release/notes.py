@@ -20,10 +20,16 @@ def notes(tag: str, version: str, changelog: str) -> str:
         ValueError: The tag is not the version's, or the changelog has no section for it, or an empty one.
     """
     if tag != f"v{version}":
-        raise ValueError(f"the tag is {tag}, pyproject.toml says {version}: tag v{version}, or change the version.")
+        raise ValueError(
+            f"the tag is {tag}, pyproject.toml says {version}: the release would have wheels of another version. "
+            f"Repair: tag v{version}, or write the version with tools/release/version.py."
+        )
     section = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if section is None or not section[1].strip():
-        raise ValueError(f"CHANGELOG.md says nothing under `## {version}`: rename `## Unreleased` to it.")
+        raise ValueError(
+            f"CHANGELOG.md says nothing under `## {version}`: the release would have no notes. "
+            "Repair: rename `## Unreleased` to it."
+        )
     return section[1].strip() + "\n"
 
 

@@ -24,6 +24,8 @@ JOB_SECONDS = 600.0
 END_SECONDS = 20.0
 NEEDED = {"RESULT_SUCCESS": "success", "RESULT_FAILURE": "failure", "RESULT_CANCELLED": "cancelled"}
 COLLECTOR = "runner-collects"
+# This machine has the languages, as a self-hosted runner does; the actions that install them are elsewhere.
+LANGUAGES = ("actions/setup-go@", "actions/setup-node@")
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ class Job:
         self.job["timeout-minutes"] = int(self.job.get("timeout-minutes", 30))
         # The forge has seen to it, and writes its values as text, too.
         self.job.pop("concurrency", None)
+        self.job["steps"] = [step for step in self.job["steps"] if not str(step.get("uses")).startswith(LANGUAGES)]
         # act copies the tree for steps without a directory; they run in the checkout itself.
         self.job["defaults"] = {"run": {"working-directory": str(self.tree)}}
         stubs = {name: stub(need) for name, need in self.needs.items()}
