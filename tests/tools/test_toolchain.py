@@ -186,6 +186,14 @@ def test_plain_setup_leaves_out_what_only_developers_need(go: Clone) -> None:
     assert not (made / "imports").exists()
 
 
+def test_the_generator_of_the_site_is_installed_alone_and_once(go: Clone) -> None:
+    code, text = go.run("site")
+    assert (code, "making .venv/site from uv.lock" in text) == (0, True)
+    assert (go.folder / ".venv" / "site" / "bin" / "zensical").exists()
+    assert not (go.folder / ".venv" / "bin").exists()
+    assert go.run("site") == (0, "")
+
+
 def test_plain_setup_keeps_what_a_developer_has(go: Clone) -> None:
     assert go.run("dev")[0] == 0
     made = go.folder / ".venv"

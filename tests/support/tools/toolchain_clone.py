@@ -9,10 +9,10 @@ SECONDS = 30
 
 FAKE_UV = """#!/bin/sh
 if [ -p "$FAKE_UV_GATE" ]; then read -r line < "$FAKE_UV_GATE"; fi
-case "$*" in *imports*) made=lint-imports ;; *) made=bezel ;; esac
+case "$*" in *imports*) made=lint-imports ;; *"only-group site"*) made=zensical ;; *) made=bezel ;; esac
 mkdir -p "$UV_PROJECT_ENVIRONMENT/bin" && : > "$UV_PROJECT_ENVIRONMENT/bin/$made"
 case "$*" in
-  *imports*) ;;
+  *imports*|*"only-group site"*) ;;
   *--no-default-groups*) rm -f "$UV_PROJECT_ENVIRONMENT/bin/mypy" ;;
   *) : > "$UV_PROJECT_ENVIRONMENT/bin/mypy" ;;
 esac
