@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_support.killable_sweep import comparison, highest, run, sweep
+from bench_support.killable_sweep import WORKS, Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from bezel_bench.result.document import Cell
-
-    Work = Callable[[Path], list[Cell]]
+    Run = Callable[[Path, int, str], int]
 
 pytestmark = pytest.mark.slow
 
 # Of one write three moments and of one sync two: of the settings (and their folder); of each cell's begin and end.
 AT_BEGIN, OF_A_CELL = 7, 2 * 5
 KILLED, NEVER = -9, 10**6
-WORKS = pytest.mark.parametrize("work", [sweep, highest, comparison])
+EACH_WORK = pytest.mark.parametrize("work", WORKS)
 
 
 def records(folder: Path) -> list[str]:
@@ -39,18 +37,26 @@ def result(folder: Path) -> list[str]:
     return (folder / "result").read_text().splitlines()
 
 
-def boundaries(cells: int, work: Work) -> list[int]:
+def boundaries(cells: int, work: str) -> list[int]:
     """The changes at which a work is killed: of a sweep all, of the others the begin, the first and the last cell's."""
     end = AT_BEGIN + cells * OF_A_CELL
     return [
         change
         for change in range(1, end + 1)
-        if work is sweep or change <= AT_BEGIN + OF_A_CELL or change > end - OF_A_CELL
+        if work == "sweep" or change <= AT_BEGIN + OF_A_CELL or change > end - OF_A_CELL
     ]
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Run a work until it is killed at a change of a file, or to its end; its exit code."""
+    runner = Runner()
+    yield runner.run
+    runner.end()
+
+
 @pytest.fixture
-def whole(tmp_path: Path, work: Work) -> list[str]:
+def whole(tmp_path: Path, work: str, run: Run) -> list[str]:
     """The cells of who is not killed, in their order."""
     folder = tmp_path / "whole"
     folder.mkdir()
@@ -60,8 +66,8 @@ def whole(tmp_path: Path, work: Work) -> list[str]:
 
 
 @pytest.mark.wide_except("sweep")
-@WORKS
-def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Work, whole: list[str]) -> None:
+@EACH_WORK
+def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: str, run: Run, whole: list[str]) -> None:
     assert len(whole) >= 4
     again = 0
     for change in boundaries(len(whole), work):
@@ -79,9 +85,9 @@ def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Wor
 
 
 @pytest.mark.wide_except("sweep")
-@WORKS
+@EACH_WORK
 def test_a_second_attempt_sends_other_prompts_and_all_else_the_same(
-    tmp_path: Path, work: Work, whole: list[str]
+    tmp_path: Path, work: str, run: Run, whole: list[str]
 ) -> None:
     for cell in range(len(whole)):
         folder = tmp_path / str(cell)
@@ -94,7 +100,7 @@ def test_a_second_attempt_sends_other_prompts_and_all_else_the_same(
             prompts[name].append(prompt)
         assert [name for name, sent in prompts.items() if len(sent) > 1] == [whole[cell]]
         assert len(set(prompts[whole[cell]])) == 2
-        if work is comparison:
+        if work == "comparison":
             rounds = [{sent[0] for name, sent in prompts.items() if turn_of(name) == turn} for turn in range(3)]
             assert [len(one) for one in rounds] == [1, 1, 1], "the arms of a round have the same, kill or no kill"
         else:
@@ -102,8 +108,8 @@ def test_a_second_attempt_sends_other_prompts_and_all_else_the_same(
             assert len(set(every)) == len(every)
 
 
-@WORKS
-def test_who_is_not_killed_makes_so_many_changes(tmp_path: Path, work: Work, whole: list[str]) -> None:
+@EACH_WORK
+def test_who_is_not_killed_makes_so_many_changes(tmp_path: Path, work: str, run: Run, whole: list[str]) -> None:
     assert run(tmp_path, AT_BEGIN + len(whole) * OF_A_CELL + 1, work) == 0
 
 
