@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserContext, Page
 
 from bench_support.results import HOSTILE, drafts, failed_result, line, saturated_result, staged_result, sweep
 from bezel_bench.report.charts.palette import DARK, LIGHT, rgb
@@ -66,10 +66,12 @@ FAULTS = """() => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all of these tests."""
+def context() -> Iterator[BrowserContext]:
+    """One browser for all of these tests; a blank page keeps the process that draws."""
     with running_browser() as started:
-        yield started
+        made = started.new_context()
+        made.new_page()
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +84,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_page(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
+def open_page(context: BrowserContext, folder: Path) -> Iterator[Callable[..., Page]]:
     """`opened(name, width, scheme)`: the page; it must have asked for nothing and said nothing in the end."""
     heard: list[str] = []
     asked: list[str] = []
-    contexts = []
+    pages = []
 
     def show(name: str, width: int = WIDE, scheme: str = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
         page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
         page.on("console", lambda message: heard.append(message.text))
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.on("dialog", lambda dialog: heard.append(dialog.message))
@@ -100,10 +103,10 @@ def open_page(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
         return page
 
     yield show
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert heard == []
-    assert len(asked) == len(contexts)
+    assert len(asked) == len(pages)
     assert all(url.startswith("file:") for url in asked)
 
 
