@@ -60,4 +60,11 @@ class ServedModel(pulumi.ComponentResource):
         self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
         self.simulated = environment.is_simulated()
         outputs = ("url", "image", "model", "arguments", "verdict", "figures", "simulated")
-        self.register_outputs({**{key: getattr(self, key) for key in outputs}, **further})
+        values = {key: getattr(self, key) for key in outputs}
+        self.register_outputs({**values, "planned_memory": _planned_memory(self.plan), **further})
+
+
+def _planned_memory(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan's fit and model, for the state. Policy packs take values named after accelerators for hardware."""
+    fit = {"total_gib" if key == "accelerator_gib" else key: value for key, value in plan["fit"].items()}
+    return {"fit": fit, "weights": {"model": plan["weights"]["model"]}}

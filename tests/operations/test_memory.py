@@ -210,6 +210,24 @@ def server(cloud: Deployed) -> Iterator[ModelServer]:
     return made
 
 
+@pytest.mark.parametrize("planned", [True, False])
+def test_the_plan_of_an_own_program_is_that_of_its_component(server: ModelServer, planned: bool) -> None:
+    """Such a program exports what it wants, and has no stack file's settings to plan again."""
+    log = LogServer(server.cloud)
+    for text in GPU:
+        log.add(text, 60)
+    record = {"planned_memory": {"fit": {**fit(), "total_gib": 22.35}}} if planned else {}
+    outputs = {"url": server.cloud.server.url, "model": "gemma", **record}
+    urn = "urn:pulumi:dev::shop::bezel:services:VllmService::chat"
+    component = {"urn": urn, "type": "bezel:services:VllmService", "outputs": outputs}
+    server.cloud.keep("dev", state_of(service_resource(), component, address="https://shop.example"))
+    report = of(server)
+    weights = next(each for each in report.figures if each.name == "weights")
+    assert (report.plan_origin == "plan of the last deploy") is planned
+    assert (weights.planned is not None) is planned
+    assert weights.measured == 9.10
+
+
 def of(server: ModelServer, **arguments: Any) -> Memory:
     return memory(server.cloud.context, MemoryArguments(stack="dev", **arguments))
 

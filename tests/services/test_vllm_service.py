@@ -8,6 +8,7 @@ import pulumi
 import pytest
 from pulumi.runtime import set_all_config
 
+from bezel.resource_cost.detection.accelerators import requested_by
 from bezel_services.leased_vllm_service import LeasedVllmService
 from bezel_services.settings.planning import ServiceRefusedError
 from bezel_services.vllm_service import VllmService
@@ -47,6 +48,9 @@ def test_one_resource_is_the_whole_service() -> None:
     assert component.type == "bezel:services:VllmService"
     assert component.outputs is not None
     assert set(component.outputs) >= {"url", "revision", "image", "model", "arguments", "simulated"}
+    assert component.outputs["planned_memory"]["fit"]["weights_gib"] > 0
+    assert component.outputs["planned_memory"]["fit"]["total_gib"] == pytest.approx(22.35)
+    assert requested_by(component.type, component.outputs) is None
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ class Deployment:
     @property
     def keeps_cache(self) -> bool:
         """Whether its server has a KV cache, by the plan of the last deploy; True where that is not recorded."""
-        plan = self.outputs.get("plan")
+        plan = self.outputs.get("plan") or self.server_outputs.get("planned_memory")
         fit = plan.get("fit") if isinstance(plan, Mapping) else None
         return not (isinstance(fit, Mapping) and "unused_gib" in fit)
 

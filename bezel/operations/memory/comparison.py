@@ -138,7 +138,7 @@ def figures_of(
 
 def planned_figures(fit: Mapping[str, Any]) -> dict[str, float]:
     """The plan's figures by their names here; a fit of a GPU counts its cache as vLLM reports it at its start."""
-    total, budget = _of(fit, "accelerator_gib", "slice_gib"), _of(fit, "budget_gib")
+    total, budget = _of(fit, "accelerator_gib", "total_gib", "slice_gib"), _of(fit, "budget_gib")
     weights, overhead = _sum(fit, "weights_gib", "draft_gib", "adapters_gib"), _of(fit, "overhead_gib")
     length, concurrency = _of(fit, "max_model_len"), _of(fit, "vllm_reported_concurrency")
     tokens = _of(fit, "kv_tokens")

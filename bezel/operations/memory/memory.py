@@ -169,7 +169,8 @@ def _planned_cache_dtype(deployment: Deployment) -> str:
 
 def _plan_facts(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str, str]:
     """The plan's fit, its model argument ("" where it is not recorded), and where it is from."""
-    recorded = deployment.outputs.get("plan")
+    # A program of one's own exports what it wants; the component that serves the model records what it planned.
+    recorded = deployment.outputs.get("plan") or deployment.server_outputs.get("planned_memory")
     fit = recorded.get("fit") if isinstance(recorded, Mapping) else None
     if isinstance(recorded, Mapping) and isinstance(fit, Mapping) and fit:
         weights = recorded.get("weights")
