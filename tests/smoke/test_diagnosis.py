@@ -22,6 +22,12 @@ KV_TOO_SMALL = (
 )
 RECORDED = (FIXTURES / "failing-starts.txt").read_text()
 
+# As Google words it.
+DISABLED = (
+    "Cloud Run Admin API has not been used in project 42 before or it is disabled. Enable it by visiting "
+    "https://console.developers.google.com/apis/api/run.googleapis.com/overview?project=42 then retry."
+)
+
 
 def explanation(report: Report, *, repeat_errors: bool = True) -> str:
     lines = str(explain(report, SERVICE, repeat_errors=repeat_errors)).splitlines()
@@ -351,6 +357,16 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
             "Error waiting for Updating Service: Error code 13, message: Internal error encountered.",
             "the platform had an internal error: Internal error encountered.",
             "run the same command again",
+        ),
+        (
+            f"* Error creating Service: googleapi: Error 403: {DISABLED}",
+            "the API run.googleapis.com is not enabled in the project 42",
+            "`gcloud services enable run.googleapis.com --project=42`, then run the same command again",
+        ),
+        (
+            "* Error creating Service: googleapi: Error 403: Permission 'run.services.create' denied.",
+            "the API refused the change (HTTP 403): Permission 'run.services.create' denied.",
+            "correct what it names, then run the same command again",
         ),
         (
             "* Error creating Service: googleapi: Error 400: Invalid value",
