@@ -254,3 +254,18 @@ def test_a_slow_path_is_found_beside_the_rules(model: Model) -> None:
     quick = model.advise()
     assert "slow_path" not in {each.kind for each in quick.findings}
     assert "0.08 s at the server" in quick.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gateway_no_machine", "server_unavailable"])
+def test_what_refuses_the_reading_itself_is_a_present_cause(model: Model, kind: str) -> None:
+    error_type = "gateway_error" if kind.startswith("gateway") else "ServiceUnavailable"
+    error = {"message": "No node took it.", "type": error_type, "code": 503}
+    model.server.answers |= {path: Answer(status=503, json={"error": error}) for path in ("/metrics", MODELS)}
+    model.refusals = [Answer(status=503, json={"error": error})] * 3
+    analysis = model.advise()
+    (finding,) = analysis.findings
+    assert (finding.kind, finding.is_past, finding.evidence) == (f"requests_{kind}", False, "No node took it")
+    assert "now:\n  at this reading  requests\n    [1] a request of this reading got HTTP 503: " in analysis.text()
+    assert [step.commands for step in analysis.next] != [()]
+    assert model.analyze().findings == ()

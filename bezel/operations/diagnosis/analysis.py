@@ -16,7 +16,7 @@ from bezel.operations.context import Context
 from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
 from bezel.operations.diagnosis.prompt import data_lines
-from bezel.operations.diagnosis.rules import Finding, findings_of
+from bezel.operations.diagnosis.rules import Finding, findings_of, of_refusals
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
 from bezel.operations.diagnosis.timeline import Moment, Step, steps_of, timeline_of
 from bezel.operations.diagnosis.timeline_text import timeline_lines, wrap_text
@@ -141,8 +141,10 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
             ready=evidence.ready,
             now=now,
             stack=deployment.stack,
+            has_gateway=bool(deployment.leases),
         )
-        findings = (*slow_path(first), *log_findings)
+        present = () if server is None else of_refusals(server.refusals)
+        findings = (*present, *slow_path(first), *log_findings)
 
         def data(limit: int, hidden: Sequence[str]) -> Sequence[str]:
             rules = findings if kind == "advise" else ()

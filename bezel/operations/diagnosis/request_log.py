@@ -54,13 +54,16 @@ def requests_of(entries: Iterable[LogEntry]) -> Iterator[LoggedRequest]:
             yield LoggedRequest(entry.time, entry.status, entry.message, entry.resource)
 
 
-def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack: str) -> tuple[FailedRequests, ...]:
+def failed_requests(
+    requests: Sequence[LoggedRequest], now: float | None, stack: str, *, has_gateway: bool = False
+) -> tuple[FailedRequests, ...]:
     """The ways in which requests failed, the most frequent first.
 
     Args:
         requests: The requests, oldest first.
         now: Unix time; None takes that of the newest request.
         stack: Name of the stack, for commands.
+        has_gateway: Whether the service is the gateway of leased machines.
     """
     if not requests:
         return ()
@@ -80,7 +83,7 @@ def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack:
             continue
         result.append(
             FailedRequests(
-                logged_refusal(status, last.message, stack),
+                logged_refusal(status, last.message, stack, has_gateway=has_gateway),
                 status,
                 number if is_present else len(failed),
                 len(recent) if is_present else len(requests),

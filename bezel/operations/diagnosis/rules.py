@@ -24,6 +24,7 @@ from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text
+from bezel_base.front.refusals import Refusal
 
 _TEXT = 400
 _EVERYWHERE = ""
@@ -54,6 +55,7 @@ def findings_of(
     ready: Mapping[str, str] | None = None,
     now: float | None = None,
     stack: str = "STACK",
+    has_gateway: bool = False,
 ) -> tuple[Finding, ...]:
     """Everything that the evidence shows, present causes before past ones, the best evidence first.
 
@@ -67,6 +69,7 @@ def findings_of(
         ready: Revision -> time at which the platform found it ready.
         now: Unix time.
         stack: Name of the stack, for commands.
+        has_gateway: Whether its service is the gateway of leased machines.
     """
     starts = Starts(lines, ready, now)
     server_line_numbers = [
@@ -83,7 +86,7 @@ def findings_of(
             (past if each.is_past else present).append(
                 each.model_copy(update={"revision": name, "part": part}) if name else each
             )
-    for failed in failed_requests(requests, now, stack):
+    for failed in failed_requests(requests, now, stack, has_gateway=has_gateway):
         (past if failed.is_past else present).append(_of_requests(failed))
     return (*present, *_by_figures(figures), *_by_outcomes(outcomes), *past)
 
@@ -160,6 +163,23 @@ def _of_requests(failed: FailedRequests) -> Finding:
         at=failed.last or None,
         is_past=failed.is_past,
     )
+
+
+def of_refusals(refusals: Iterable[tuple[int, Refusal, str]]) -> tuple[Finding, ...]:
+    """Findings of what the reading's own requests met: a status, its refusal, and the message; each kind once."""
+    kinds: dict[str, Finding] = {}
+    for status, refusal, message in refusals:
+        finding = Finding(
+            kind=f"requests_{refusal.kind}",
+            source="requests",
+            cause=f"a request of this reading got HTTP {status}: {refusal.cause}",
+            repair=refusal.repair,
+            evidence=clean_text(message, _TEXT),
+            at=None,
+            is_past=False,
+        )
+        kinds.setdefault(finding.kind, finding)
+    return tuple(kinds.values())
 
 
 def _by_figures(figures: Sequence[Figure]) -> Iterator[Finding]:

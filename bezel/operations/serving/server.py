@@ -21,7 +21,7 @@ from bezel.operations.redaction import clean_text
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
 from bezel_base.errors import Problem, UserError
-from bezel_base.front.refusals import any_refusal, page_words
+from bezel_base.front.refusals import Refusal, any_refusal, page_words
 from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class Reply:
 class DeployedServer:
     """The endpoint of a stack. A context manager.
 
+    Attributes:
+        refusals: Status, refusal and message of each answer that was no 200.
+
     Args:
         context: The context of the operation.
         deployment: The deployed stack.
@@ -75,6 +78,7 @@ class DeployedServer:
         access = access_of(deployment)
         credentials = None if access.public else Credentials(access.impersonate, environ=context.environ)
         self.url = access.url
+        self.refusals: list[tuple[int, Refusal, str]] = []
         self._stack = deployment.stack
         self._identity = Server(access.url, credentials, audience=access.audience)
         self._client = new_client(30.0)
@@ -133,6 +137,7 @@ class DeployedServer:
         """The error of an answer that is not a 200: the server's own, or that of what stands in front of it."""
         refusal = any_refusal(reply.status, reply.text, self._stack)
         message = clean_text(error_message(reply), _MESSAGE).rstrip(".")
+        self.refusals.append((reply.status, refusal, message))
         consequence = {
             "platform": f"{refusal.cause} (HTTP {reply.status}, answered by the platform, not by the server).",
             "gateway": f"{refusal.cause} (HTTP {reply.status}, answered by the gateway: {message}).",

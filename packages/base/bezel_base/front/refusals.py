@@ -26,6 +26,7 @@ _MARKUP = re.compile(r"^\s*(?:<!--.*?-->\s*)*<(?:!doctype|\?xml|html|head|body|t
 _HIDDEN = re.compile(r"<(style|script|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _WORDS = 200
 _ANY_STACK = "STACK"
+_GATEWAYS_OWN = frozenset({502, 503, 504})
 
 Answerer = Literal["platform", "gateway", "server"]
 
@@ -80,9 +81,17 @@ def any_refusal(status: int, body: str, stack: str = _ANY_STACK) -> Refusal:
     return refusal_of(status, body, stack) or _row_of(by, status, body, stack)
 
 
-def logged_refusal(status: int, message: str, stack: str = _ANY_STACK) -> Refusal:
-    """The refusal of an entry of the request log: with a message the front end's, else the server's."""
-    return _row_of("platform" if message else "server", status, message, stack)
+def logged_refusal(status: int, message: str, stack: str = _ANY_STACK, *, has_gateway: bool = False) -> Refusal:
+    """The refusal of an entry of the request log: with a message the front end's, else the gateway's or the server's.
+
+    Args:
+        status: HTTP status.
+        message: The platform's message; "" where the container answered.
+        stack: Name of the stack, for the command.
+        has_gateway: Whether the container is the gateway of leased machines; it passes on what a server refuses.
+    """
+    of_container: Answerer = "gateway" if has_gateway and status in _GATEWAYS_OWN else "server"
+    return _row_of("platform" if message else of_container, status, message, stack)
 
 
 def _row_of(by: Answerer, status: int, text: str, stack: str) -> Refusal:

@@ -42,6 +42,7 @@ def test_answers_in_json_are_the_servers_or_the_gateways(status: int, kind: str,
     assert refusal.cause
     assert "STACK" not in refusal.advice
     assert logged_refusal(status, "").by == "server"
+    assert logged_refusal(status, "", has_gateway=True).by == ("gateway" if status in {502, 503, 504} else "server")
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
