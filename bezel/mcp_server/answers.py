@@ -82,12 +82,11 @@ def shorten(text: str, detail: Detail, head_share: float = 0.5, narrowing: tuple
         return text
     lines = text.removesuffix("\n").split("\n")
     room = limit - _NOTE
-    head = _fitting(lines, int(room * head_share))
+    head = _fitting(lines, room if len(lines) == 1 else int(room * head_share))
     tail = _fitting(lines[len(head) :][::-1], room - _size(head))[::-1]
     left_out = len(lines) - len(head) - len(tail)
-    note = (
-        f"[{left_out} of {len(lines)} lines are left out here ({len(text.encode()) // BYTES_OF_A_TOKEN} tokens in all)."
-    )
+    what = f"{left_out} of {len(lines)} lines are" if left_out else "the end of a long line is"
+    note = f"[{what} left out here ({len(text.encode()) // BYTES_OF_A_TOKEN} tokens in all)."
     if detail == SHORT:
         note += f" {DETAIL}=full shows {MAX_TOKENS['full']} tokens."
     note += f" Narrow it by {_alternatives(narrowing)}.]" if narrowing else "]"

@@ -51,6 +51,12 @@ def test_short_answer_says_what_it_leaves_out_and_full_one_has_it() -> None:
     assert text_of(LONG, "full") == LONG.text()
 
 
+def test_a_single_long_line_is_shown_as_far_as_it_fits() -> None:
+    shown = text_of(Lines(lines=("x" * 50_000,)))
+    assert shown.count("x") > 7_000
+    assert "[the end of a long line is left out here (12500 tokens in all)." in shown
+
+
 def test_an_answer_that_fits_is_whole() -> None:
     assert text_of(Lines(lines=("one", "two"))) == "one\ntwo\n"
 
