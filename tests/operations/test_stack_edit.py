@@ -15,6 +15,7 @@ from bezel.operations.changes.confirmations import ConfirmationError, Confirmati
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context
 from bezel.operations.stack.edit import INSIDE, EditArguments, apply_edit, check_scope, plan_edit
+from bezel.operations.stack_edits.file_writes import write_file
 from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import UserError
@@ -254,6 +255,18 @@ def test_of_two_edits_at_once_one_is_written(context: Context) -> None:
     with ThreadPoolExecutor(8) as agents:
         assert sum(agents.map(is_written, plans)) == 1
     assert config(context)["bezel:labels"]["team"].startswith("t")
+
+
+@pytest.mark.parametrize("before", ["config: {a: 1}\n", None])
+def test_a_writer_loses_to_an_edit_since_it_read_the_file(context: Context, before: str | None) -> None:
+    """As `bezel scale`, which previews between the two."""
+    file = context.folder / FILE
+    present = text(context)
+    with pytest.raises(RefusedError, match="the file has changed since it was planned"):
+        write_file(file, before, "config: {a: 2}\n")
+    assert text(context) == present
+    write_file(file, present, "config: {a: 2}\n")
+    assert text(context) == "config: {a: 2}\n"
 
 
 def test_program_that_declares_its_services_has_no_settings_to_edit(context: Context) -> None:

@@ -7,7 +7,6 @@ changes are the planned ones; the engine then keeps to the plan of this very pre
 
 import contextlib
 import difflib
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,10 +25,10 @@ from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, check_engine, under_lock, wait_of
 from bezel.operations.changes.stack_runs import is_pending, planned_changes, quiet, run_changes, verdict_of
 from bezel.operations.context import Context
+from bezel.operations.stack_edits.file_writes import alone_in, write_file
 from bezel.planner.base.money import Amount, Priced
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
-from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word
 
@@ -202,17 +201,21 @@ def _difference(name: str, before: str, after: str) -> str | None:
 
 @contextlib.contextmanager
 def _write_or_restore(file: Path, before: str, after: str) -> Iterator[None]:
-    """Write the file; put it back where the engine did not begin."""
+    """Write the file; put it back where the engine did not begin.
+
+    Raises:
+        ChangedError: An edit has changed it since it was read; nothing was written.
+    """
     if after == before:
         yield
         return
-    target = file.resolve()
-    mode = stat.S_IMODE(target.stat().st_mode)
-    write_whole(target, after, mode=mode)
+    with alone_in(file.parent):
+        write_file(file, before, after)
     try:
         yield
     except (EngineLockedError, CancelledError):
-        write_whole(target, before, mode=mode)
+        with alone_in(file.parent):
+            write_file(file, after, before)
         raise
 
 

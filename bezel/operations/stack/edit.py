@@ -1,7 +1,7 @@
 """Edit of a stack's file in two steps: the new text with its difference, its problems and its price, then the file.
 
-Also of a file that does not exist yet. Leaves out the text (`bezel.operations.stack_edits`), reading and writing the
-file (`editable_file`), and a deploy, which it never begins.
+Also of a file that does not exist yet. Leaves out the text of the file, how it is read and written
+(`bezel.operations.stack_edits`), and a deploy, which it never begins.
 """
 
 import difflib
@@ -24,10 +24,10 @@ from bezel.operations.changes.stack_lock import check_cancelled
 from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import price_of
 from bezel.operations.stack.assignments import Assignment, assignments_of
-from bezel.operations.stack.editable_file import alone_in, new_file, text_of, write_file
 from bezel.operations.stack.judged_text import JudgedText, judge
 from bezel.operations.stack_edits.copied_file import copied_text
 from bezel.operations.stack_edits.file_text import content_of, keys_of, value_at, with_setting
+from bezel.operations.stack_edits.file_writes import alone_in, new_file, text_of, write_file
 from bezel.operations.stack_edits.removed_text import without_setting
 from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.problems import NAMESPACE
@@ -118,7 +118,7 @@ def apply_edit(context: Context, plan: Plan) -> Outcome:
         if edited.after == edited.before:
             return Outcome(operation=NAME, target=plan.target, verdict="unchanged")
         check_cancelled(context)
-        write_file(edited.file, edited.after, is_new=edited.before is None)
+        write_file(edited.file, edited.before, edited.after)
     stack = shell_word(plan.target)
     details = (f"{edited.file.name} is written; nothing is deployed: `bezel deploy {stack}`",)
     return Outcome(operation=NAME, target=plan.target, verdict="done", price=plan.price, details=details)

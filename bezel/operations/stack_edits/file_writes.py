@@ -1,4 +1,4 @@
-"""File of a stack as an edit reads and writes it: inside the project's folder, of a bounded size, whole or not at all.
+"""Reads and writes of a stack's file by edits: inside the project's folder, of a bounded size, whole or not at all.
 
 Owns that of two writers one waits for the other, and that a new file replaces nothing.
 """
@@ -64,19 +64,25 @@ def text_of(folder: Path, file: Path) -> str:
         raise UserError(Problem(name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
 
 
-def write_file(file: Path, text: str, *, is_new: bool) -> None:
-    """Write the file, with the permissions that it has.
+def write_file(file: Path, before: str | None, after: str) -> None:
+    """Write the file, with the permissions that it has. To be called within `alone_in`.
+
+    Args:
+        file: The file.
+        before: The text that it has; None for a file that does not exist.
+        after: The text that it gets.
 
     Raises:
-        ChangedError: A file that is to be new exists by now.
+        ChangedError: It has another text by now; nothing was written.
         UserError: It cannot be written; it is unchanged.
     """
-    if is_new and os.path.lexists(file):
-        consequence = "the file has appeared since it was planned; nothing was written."
-        raise ChangedError(Problem(file.name, None, consequence, "plan again, and look at it."))
     target = file.resolve()
+    present = target.read_bytes() if target.is_file() else None
+    if present != (None if before is None else before.encode()) or (before is None and os.path.lexists(file)):
+        consequence = "the file has changed since it was planned; nothing was written."
+        raise ChangedError(Problem(file.name, None, consequence, "plan again, and look at it."))
     try:
-        write_whole(target, text, mode=0o644 if is_new else stat.S_IMODE(target.stat().st_mode))
+        write_whole(target, after, mode=0o644 if before is None else stat.S_IMODE(target.stat().st_mode))
     except OSError as error:
         consequence = f"it cannot be written: {os.strerror(error.errno) if error.errno else error}; it is unchanged."
         raise UserError(Problem(file.name, None, consequence, "make the folder and the file writable.")) from None
