@@ -99,7 +99,9 @@ def make_plan(
         else:
             plan.kept[stack.name] = ", ".join(stack.expires_at)
     if cloud_project is None:
-        text = "leases and labelled resources were not looked at: no Google Cloud project is named (--project)"
+        text = (
+            "leases and labelled resources were not looked at: no Google Cloud project is named (GOOGLE_CLOUD_PROJECT)"
+        )
         plan.problems.append(text)
         return plan
     stack_of_label = {label(stack.name): stack for stack in stacks}

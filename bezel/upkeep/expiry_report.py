@@ -44,7 +44,8 @@ class ExpiryReport:
 
     def text(self) -> str:
         """The content for a terminal."""
-        lines = [f"{_what(finding, str)}\n  {_action(finding)}" for finding in self.findings] or ["nothing is over"]
+        nothing = "nothing of what was looked at is over" if self.problems else "nothing is over"
+        lines = [f"{_what(finding, str)}\n  {_action(finding)}" for finding in self.findings] or [nothing]
         lines += [f"{stack}: needed until {day} in UTC" for stack, day in self._stacks_with_date()]
         return "".join(f"{line}\n" for line in [*lines, *self.problems])
 

@@ -125,6 +125,7 @@ def test_new_file_of_settings_alone_names_what_is_missing(context: Context) -> N
         (("secrets.HF_TOKEN={secure: v1:abc}",), (), "bezel secret set"),
         (("scaling={max_instances: 2}", "scaling.min_instances=1"), (), "one of them would be lost"),
         (("scaling.max_instances=2",), ("scaling.max_instances",), "one of them would be lost"),
+        (("cost=5",), (), "a section of settings in Pulumi.dev.yaml"),
         ((), ("rollout",), "does not set it"),
         ((), ("gcp:project",), "expected a setting of the namespace"),
         ((), (), "nothing to change"),

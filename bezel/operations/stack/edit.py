@@ -191,6 +191,11 @@ def _with(text: str, name: str, wanted: Assignment) -> tuple[str, str]:
                 Problem(f"--unset {wanted.name}", NOT_SET, f"{name} does not set it.", "leave it out.")
             )
         return without_setting(text, name, NAMESPACE, wanted.path), f"{wanted.name} {was} -> {NOT_SET}"
+    if isinstance(present, dict | list) and not isinstance(wanted.value, type(present)):
+        kind = "a section of settings" if isinstance(present, dict) else "a list"
+        consequence = f"it is {kind} in {name}, and one value cannot take its place."
+        repair = "set it as a whole in YAML, or one key of it, e.g. scaling.max_instances=2; --unset removes it."
+        raise WrongValueError(Problem(wanted.name, format_value(wanted.value), consequence, repair))
     line = f"{wanted.name} {was} -> {format_value(wanted.value)}"
     return with_setting(text, name, NAMESPACE, wanted.path, wanted.value), line
 
