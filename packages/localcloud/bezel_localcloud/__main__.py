@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 from bezel_base.errors import UserError
-from bezel_base.process_end import collect_seldom
+from bezel_base.process_end import collect_seldom, skip_last_collection
 
 
 def main() -> int:
     """Run the daemon and return the exit status."""
+    skip_last_collection()
     collect_seldom()
     from bezel_localcloud.daemon import run  # loaded without collections
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.process_end import collect_seldom, skip_last_collection
 from bezel_simulated_vllm.address import Address, listen_address
 from bezel_simulated_vllm.configuration import faults
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -53,6 +54,8 @@ def main() -> int:
 
     A first word `serve` is left out, so that each command line of `vllm serve` works with the other program's name.
     """
+    skip_last_collection()
+    collect_seldom()
     try:
         release, arguments = take_release(sys.argv[1:], dict(os.environ))
     except UserError as error:
