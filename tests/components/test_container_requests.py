@@ -34,6 +34,7 @@ def done_steps(node) -> list[str]:
 
 def test_a_container_is_stopped_started_and_restarted(node):
     """A container is stopped, started and restarted and the machine tells how it is."""
+    node.use_real_curl()
     with node.running():
         node.until(lambda: node.waits)
         first = {"id": "", "verb": "", "result": "", "detail": "", "state": "running", "exit": 0, "restarts": 0}
@@ -168,6 +169,7 @@ def test_a_start_that_is_awaited_can_be_stopped(node):
 
 
 def test_a_metadata_server_that_is_away_for_a_while_is_asked_again(node):
+    node.use_real_curl()
     with node.running():
         node.until(lambda: node.waits)
         slept = len(node.slept())

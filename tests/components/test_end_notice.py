@@ -89,6 +89,7 @@ def test_an_end_that_comes_during_the_boot_is_told_too(node):
 
 
 def test_a_refused_entry_is_tried_again_and_is_the_same_entry(node):
+    node.use_real_curl()
     node.broken[WRITE] = (503, 2)
     with node.running():
         node.until(lambda: node.waits)

@@ -35,6 +35,7 @@ def traces(node, output):
 
 
 def test_a_boot_goes_through_its_phases_and_starts_the_container_by_digest(node):
+    node.use_real_curl()
     node.put_object("models/compile-cache/key/graph", b"compiled")
     run = node.boot()
     assert run.returncode == 0, run.stdout
@@ -95,6 +96,7 @@ def test_a_reboot_serves_again_with_a_new_container(node):
 
 def test_what_fails_for_a_while_is_tried_again_with_longer_waits(node):
     """What fails for a while is tried again with longer and longer waits."""
+    node.use_real_curl()
     node.fails("docker-pull", 3, "unexpected EOF")
     node.fails("gsutil-rsync", 2, "ConnectionResetError")
     node.broken["/computeMetadata/v1/instance/service-accounts/default/token"] = (503, 1)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).parents[3] / "components" / "bezel_components" / "node" / "startup.sh"
 COMMANDS = Path(__file__).with_name("fake_node.sh")
+CURL = Path(__file__).with_name("fake_curl.sh")
 TOKEN = "ya29.token-that-nobody-may-see"
 SECRET = "hf_planted-value-that-nobody-may-see"
 DIGEST = "sha256:" + "a" * 64
@@ -79,7 +80,7 @@ class Node:
             "date",
             "python3",
         ):
-            shutil.copy(COMMANDS, folder / "bin" / name)
+            shutil.copy(CURL if name == "curl" else COMMANDS, folder / "bin" / name)
             (folder / "bin" / name).chmod(0o755)
         self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
         self.container, self.version, self.waits, self.changed = [], 0, 0, threading.Condition()
@@ -115,6 +116,10 @@ class Node:
             "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"http://{self.host}/secretmanager/v1/",
             "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"http://{self.host}/storage/v1/",
         }
+
+    def use_real_curl(self) -> None:
+        """Let it ask with the curl of this machine, in place of the quicker stand-in."""
+        shutil.copy(COMMANDS, self.fake.parent / "bin" / "curl")
 
     def boot(self) -> subprocess.CompletedProcess:
         """A boot to its end: a failure, or a machine that waits for requests, which is then switched off."""
