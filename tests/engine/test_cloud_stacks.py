@@ -57,7 +57,7 @@ def test_a_stack_of_which_nothing_exists_is_not_left(tmp_path: Path, ids: tuple[
 
 def test_what_runs_without_a_state_here_is_left(tmp_path: Path) -> None:
     present = cloud_stacks(tmp_path / "none", WEIGHTS | {"queuedResources": [QUEUED]})
-    assert present.text("chat") == f"{QUEUED} (of no stack here) is deployed on it"
+    assert present.text("chat") == f"{QUEUED} (in no stack's state) is deployed on it"
 
 
 def test_machines_of_a_left_stack_are_not_named_besides(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class CloudStacks:
     def text(self, project: str) -> str:
         """What is deployed, for a reader in a project; "" for nothing."""
         names = [stack if owner == project else f"{stack} of the project {owner}" for owner, stack in self.stacks]
-        names += [f"{name} (of no stack here)" for name in self.others]
+        names += [f"{name} (in no stack's state)" for name in self.others]
         return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} deployed on it" if names else ""
 
 
