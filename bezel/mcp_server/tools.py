@@ -32,7 +32,7 @@ def description_of(described: Operation, scope: Scope) -> str:
     """
 
     def shown_name(name: str) -> str:
-        return name if scope.serves(operation(name)) else f"`bezel {operation(name).command}`"
+        return name if scope.serves(operation(name)) else f"`{operation(name).command_line()}`"
 
     plans = " (plan only, then confirm)" if described.kind == "changing" else ""
     return f"{described.help}{plans}. {guide_of(described.name).text(shown_name)}".strip()

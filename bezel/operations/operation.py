@@ -52,6 +52,10 @@ class Operation:
         """Every exit code of its command -> what it means."""
         return exit_codes_of({str(int(code)): meaning for code, meaning in self.exit_codes.items()})
 
+    def command_line(self) -> str:
+        """What a person types for it, without arguments."""
+        return f"bezel {self.command}"
+
     def load(self) -> Callable[[Context, Any], Result]:
         """The function; of a changing operation, the one that plans."""
         return _load(self.function)

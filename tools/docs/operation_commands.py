@@ -39,7 +39,7 @@ def command(each: Operation) -> dict[str, Any]:
     """The command of an operation."""
     model = each.arguments()
     made: dict[str, Any] = {"group": each.group} if each.group else {}
-    guide = guide_of(each.name).text(lambda name: f"`bezel {operation(name).command}`")
+    guide = guide_of(each.name).text(lambda name: f"`{operation(name).command_line()}`")
     made |= {"help": each.help, "description": f"{each.help}. {guide}", "operation": each.name}
     if not each.needs_project:
         made["needs_project"] = "optional"

@@ -117,7 +117,7 @@ def _arguments_of(each: Operation) -> str:
     for name, field in each.arguments().model_fields.items():
         shown = f"`{names[name]}`" if name in names else ""
         rows.append((shown, f"`{name}`", help_text(field)))
-    guide = guide_of(each.name).text(lambda name: f"`bezel {operation(name).command}`")
+    guide = guide_of(each.name).text(lambda name: f"`{operation(name).command_line()}`")
     heading = f"## `bezel {each.command}`\nTool `{each.name}`: {each.help}. {guide}\n\n"
     return heading + table(("command line", "tool", "what it is"), rows)
 
