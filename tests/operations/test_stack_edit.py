@@ -23,6 +23,7 @@ from bezel_base.errors import UserError
 ROOT = Path(__file__).parents[2]
 PROGRAM = "from bezel_stacks import stack\n"
 FILE = "Pulumi.dev.yaml"
+BOMB = ", ".join(["a0: &a0 [1, 1, 1]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
 
 
 @pytest.fixture
@@ -117,6 +118,7 @@ def test_new_file_of_settings_alone_names_what_is_missing(context: Context) -> N
         (("labels.team=#ops",), (), "YAML takes it for nothing"),
         (("labels.team=*shared",), (), "undefined alias"),
         (("labels.team=&a [*a]",), (), "not a value in YAML|refers to itself"),
+        ((f"labels={{{BOMB}}}",), (), "more than 50,000 values"),
         (("model=!!python/object/apply:os.system [id]",), (), "remove the tag"),
         (("lease={zones: !!set {a}}",), (), "no setting has the type"),
         (("model=--- a\n--- b",), (), "single document"),

@@ -121,3 +121,12 @@ def _is_scalar(written: str) -> bool:
         return isinstance(yaml.compose(f"a: {written}\n").value[0][1], yaml.ScalarNode)
     except (yaml.YAMLError, AttributeError, IndexError):
         return False
+
+
+def test_aliases_of_aliases_are_counted_and_refused_beyond_a_bound() -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
+    with pytest.raises(StackFileError, match="more than 50,000 values, each alias counted"):
+        read_stack_file("\n".join(lines), "Pulumi.dev.yaml")
+    content, problems = read_stack_file("\n".join(lines[:3]), "Pulumi.dev.yaml")
+    assert (len(content["a2"]), problems) == (10, [])

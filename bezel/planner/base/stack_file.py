@@ -151,16 +151,24 @@ def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
         raise StackFileError(Problem(name, None, consequence, "correct the file at that line.")) from None
 
 
+_MOST_VALUES = 50_000
+"""Values of a file; a few lines of aliases of aliases would be billions."""
+
+
 class _Reader:
     """Convert the nodes of one file into values, and collect its problems."""
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._count = 0
         self.problems: list[Problem] = []
 
     def value(self, node: yaml.Node, path: str, above: tuple[yaml.Node, ...]) -> Any:
         if node in above:
             raise self._unreadable(node, f"{path} refers to itself.")
+        self._count += 1
+        if self._count > _MOST_VALUES:
+            raise self._unreadable(node, f"it has more than {_MOST_VALUES:,} values, each alias counted.")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if node.tag not in _STRUCTURES:
