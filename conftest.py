@@ -60,6 +60,14 @@ MEMORY, LEAST_MEMORY = Path("/dev/shm"), 2**30  # noqa: S108 - only the parent o
 WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _wide_screen(pytestconfig: pytest.Config) -> None:
+    """A screen that breaks no sentence, which tests look for in what commands print. The one of pytest itself stays."""
+    if reporter := pytestconfig.pluginmanager.get_plugin("terminalreporter"):
+        reporter._tw.fullwidth = reporter._tw.fullwidth
+    os.environ["COLUMNS"] = "1000"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep in memory what the fast tests write, where there is room: they would wait for the disk 3,000 times."""
     if config.option.markexpr == FAST and MEMORY.is_dir() and os.access(MEMORY, os.W_OK):

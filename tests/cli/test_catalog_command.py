@@ -258,8 +258,7 @@ def test_a_check_of_the_committed_files_finds_nothing(capsys):
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_a_section_shows_each_row_with_date_and_source(section, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "600")
+def test_a_section_shows_each_row_with_date_and_source(section, capsys):
     assert main(["catalog", "show", section]) == 0
     title, header, *lines = capsys.readouterr().out.splitlines()
     assert title == f"{section}:"
@@ -268,8 +267,7 @@ def test_a_section_shows_each_row_with_date_and_source(section, capsys, monkeypa
     assert all(re.search(r"20\d\d-\d\d, \S", line) for line in lines)
 
 
-def test_all_sections_show_every_row_of_the_files(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "600")
+def test_all_sections_show_every_row_of_the_files(capsys):
     assert main(["catalog", "show"]) == 0
     out = capsys.readouterr().out
     data = PRICES.parent

@@ -67,7 +67,7 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
     assert copy.python(RUN, "catalog", "check")[0] == 0
 
     (copy.folder / "Pulumi.l40s-26b.yaml").write_text(after(PAGE, "written to Pulumi.l40s-26b.yaml"))
-    code, plan = copy.python(RUN, "plan", "l40s-26b")
+    code, plan = copy.python(RUN, "plan", "l40s-26b", "--all")
     assert code == 0, plan
     lines = [" ".join(line.split()) for line in plan.splitlines()]
     for line in after(PAGE, "lines of the plan").splitlines():

@@ -14,7 +14,10 @@ DOCUMENT = ROOT / "docs" / "audit.md"
 ROW = re.compile(r"^\| (\d+) ([^|]+?) \|", re.MULTILINE)
 
 
-def test_what_is_said_of_the_table_is_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_of_the_table_is_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     path = tmp_path / "v6e1-12b.csv"
     path.write_text(after(DOCUMENT, "a table"))
     assert main(["bench", "audit", str(path)]) == 0

@@ -7,7 +7,8 @@ DOCUMENT = ROOT / "docs" / "faults.md"
 GOLDEN = "tests/e2e/goldens/faults/quota-exceeded.txt"
 
 
-def test_the_list_is_what_the_command_prints(capsys) -> None:
+def test_the_list_is_what_the_command_prints(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert print_kinds() == 0
     assert after(DOCUMENT, "output of bezel local fault list") == capsys.readouterr().out
 

@@ -160,7 +160,8 @@ def shape(text: str) -> str:
 
     On a busy machine the client may be the limit of a load as short as this one, which the summary says.
     """
-    lines = [line for line in text.splitlines() if not re.match(r"  (measured|not measured|note)\b", line)]
+    whole = re.sub(r"\n {10,}", " ", text)  # a value that continues below
+    lines = [line for line in whole.splitlines() if not re.match(r"  (measured|not measured|note)\b", line)]
     named = re.sub(r"(\d{5})-[a-z]{3}\b", r"\1", "\n".join(re.sub(r"^(  [a-z ]+?)  +", r"\1  ", one) for one in lines))
     return re.sub(r"\d+(\.\d+)?", "0", named).strip()
 

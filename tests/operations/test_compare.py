@@ -34,7 +34,8 @@ def rows_of(*arguments):
     return json.loads(out)
 
 
-def test_the_document_shows_what_the_command_prints():
+def test_the_document_shows_what_the_command_prints(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     shown = re.search(r"<!-- output of (.*?) -->\n```text\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     command = shown[1].split()
     assert command[:2] == ["bezel", "compare"]
@@ -44,7 +45,8 @@ def test_the_document_shows_what_the_command_prints():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_checkpoint_has_a_row_for_every_machine_in_a_fixed_order(name):
+def test_every_checkpoint_has_a_row_for_every_machine_in_a_fixed_order(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run_compare("--model", name)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80

@@ -29,7 +29,7 @@ def _lines(choice: Choice) -> Iterator[str]:
     yield f"# yaml-language-server: $schema={SCHEMA}"
     while_paid = "it is leased" if is_lease else "an instance runs"
     yield f"# {values['model']} on {choice.accelerator}: {choice.price_text()} while {while_paid}."
-    yield "# `.venv/bin/bezel plan STACK` shows each value and its origin, `.venv/bin/bezel explain NAME` a key."
+    yield "# `.venv/bin/bezel plan STACK --all` shows each value and its origin, `.venv/bin/bezel explain NAME` a key."
     yield "config:"
     if choice.environment == DEV:
         yield "  # It chooses the limits in policies/. In each one but dev the service is protected from deletion."
