@@ -21,10 +21,12 @@ from bezel_localcloud.http.methods import _others, _served_templates
 from bezel_localcloud.routing.route_table import RouteTable
 from localcloud_support.ambiguity import ambiguity
 from localcloud_support.in_process import Project
+from tests.support.source_nodes import nodes_of
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("packages/localcloud/bezel_localcloud", "packages/simulated-vllm/bezel_simulated_vllm", "bezel/proxy")
 ENGINES = {"re", "fnmatch", "glob", "regex", "re2"}
+NAMED = re.compile(rf"\b({'|'.join(ENGINES)})\b")
 SEARCHES = {"search", "findall", "finditer", "sub", "subn", "split"}
 # (module, function) -> why its pattern, which is no constant, is not a caller's.
 BUILT = {
@@ -55,14 +57,17 @@ def modules():
     for folder in FOLDERS:
         root = ROOT if folder.startswith("bezel/") else (ROOT / folder).parent
         for file in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(file.read_text())
+            text = file.read_text()
+            if not NAMED.search(text):
+                continue
+            tree = ast.parse(text)
             if engines_of(tree):
                 pairs.append((".".join(file.relative_to(root).with_suffix("").parts), tree))
     return pairs
 
 
 def engines_of(tree):
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [node for node in nodes_of(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in imports if isinstance(node, ast.ImportFrom)]
     return ENGINES & set(names)
@@ -70,11 +75,14 @@ def engines_of(tree):
 
 def calls_of(tree):
     """(function that holds it or "", call) of every call of `re`."""
-    for outer in ast.walk(tree):
+    nodes = nodes_of(tree)
+    within = set()
+    for outer in nodes:
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from ((outer.name, node) for node in ast.walk(outer) if is_call(node))
-    within = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
-    yield from (("", node) for node in ast.walk(tree) if is_call(node) and id(node) not in within)
+            inner = nodes_of(outer)
+            yield from ((outer.name, node) for node in inner if is_call(node))
+            within.update(map(id, inner))
+    yield from (("", node) for node in nodes if is_call(node) and id(node) not in within)
 
 
 def is_call(node):
@@ -91,7 +99,7 @@ def constants():
     """(module, pattern, flags, whether it is searched for) of every constant pattern."""
     for name, tree in modules():
         used = defaultdict(set)
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 used[node.value.id].add(node.attr)
         for constant, value in vars(importlib.import_module(name)).items():
