@@ -24,8 +24,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from execnet import XSpec
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is. Each run draws other examples, and one that has failed is
+# stored and tried first in the next.
+settings.register_profile("busy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
 gc.disable()  # until all is collected: what is imported stays

@@ -111,7 +111,7 @@ def test_what_a_console_does_not_have_is_refused_by_its_name(log: LogServer, wro
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.text(max_size=60))
 def test_no_text_leaves_its_quotes_in_the_filter(text: str) -> None:
     holds = parse_filter(f'textPayload:{quote_value(text)} AND severity="ERROR"').holds

@@ -57,7 +57,7 @@ def test_a_page_is_shown_as_its_words() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.integers(200, 599), st.text(max_size=60))
 def test_any_answer_has_words_or_is_the_servers(status: int, text: str) -> None:
     assert refusal_named(status, text).cause

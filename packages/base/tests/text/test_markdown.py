@@ -81,7 +81,7 @@ def tame_page(place: str) -> _Visible:
     return render(place.format("tame"))
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @pytest.mark.slow
 @given(TEXTS, st.sampled_from(PLACES))
 @example("`a``b`", "{}")
@@ -96,7 +96,7 @@ def test_prose_adds_no_element_and_keeps_its_text(text: str, place: str) -> None
     assert all(part in bare for part in re.split(r"[`\s]+", plain))
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @pytest.mark.slow
 @given(TEXTS, st.sampled_from(PLACES), st.sampled_from([code, code_element]))
 def test_code_shows_its_text_character_for_character(text: str, place: str, write) -> None:

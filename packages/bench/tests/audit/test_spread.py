@@ -27,7 +27,7 @@ def spread_of(values: list[float], *, deviation: bool = True, ends: bool = True)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(VALUES)
 def test_statistics_of_real_values_are_not_accused(values: list[float]) -> None:
     for ends in (True, False):
@@ -35,7 +35,7 @@ def test_statistics_of_real_values_are_not_accused(values: list[float]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(0.001, 1000.0), min_size=30, max_size=200))
 def test_widest_deviation_bounds_the_real_one(values: list[float]) -> None:
     widest = spread_of(values, deviation=False).widest()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HELD_OUT = 900_000
 CLEAN = 200
 SHARE = 0.95
-EACH = 10
+EACH = 5
 
 
 def accusations(folder: Path, seed: int, kind: str | None = None) -> list[str]:

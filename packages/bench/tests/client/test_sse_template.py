@@ -75,7 +75,7 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(TEXTS, st.integers(-2, 2), st.sampled_from([b"%x", b"%X", b"0%x", b"%x;a=b", b"+%x"]), st.integers(0, 3))
 def test_frame_counts_only_if_parsers_find_one_event_like_those_before(
     text: bytes, more: int, size: bytes, cut: int

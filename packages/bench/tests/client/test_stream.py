@@ -202,7 +202,7 @@ def test_usage_in_every_chunk_counts_once_and_its_details_are_kept_apart() -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["content", "reasoning"]),
     st.one_of(st.text(max_size=6), st.sampled_from(['a"}', "\\", '","x":"', "\n", "é", "\x7f", '"}}],"usage":{}'])),
