@@ -6,7 +6,6 @@ import os
 import pty
 import shlex
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,12 +65,9 @@ def test_the_readme_leads_to_the_page() -> None:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Pipeline]:
     made = Pipeline.whole(tmp_path)
-    venv = made.folder / ".venv"
-    venv.rename(tmp_path / "warm")
-    venv.symlink_to(sys.prefix)
+    made.environment = made.warm_environment | {"LOCALCLOUD": str(made.endpoint.directory)}
     for name in ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE"):
         del made.environment[name]
-    made.environment["LOCALCLOUD"] = str(made.endpoint.directory)
     yield made
     made.stop()
 
