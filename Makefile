@@ -21,7 +21,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients contract lint types reports site forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check fast test test-wide test-long clients contract lint types reports site forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -48,7 +48,10 @@ recover: setup ## after a kill: unlock STACK and reconcile unfinished changes
 	@$(LOCAL) recover "$$STACK"
 
 check: ## run lint, type checks, import rules and the fast tests
-	@$(MAKE) --no-print-directory -j2 lint types
+	@$(MAKE) --no-print-directory -j3 fast lint types
+
+# One process collects the tests, for seconds, in which lint and types use the other core.
+fast: setup-dev
 	@.venv/bin/pytest -q -n 2 --dist worksteal -m "not slow"
 
 lint: setup-dev ## check formatting, imports between packages and workflow files

@@ -13,13 +13,13 @@ from _pytest.mark.expression import Expression
 
 ROOT = Path(__file__).parents[2]
 MARKS = ("slow", "wide", "long", "clients", "gitops")
-COLLECTING = ("check", "test", "test-wide", "test-long")
+COLLECTING = ("fast", "test", "test-wide", "test-long")
 
 
 def read_selections() -> dict[str, str]:
     """Return the `-m` of each recipe that runs pytest."""
     text = (ROOT / "Makefile").read_text()
-    recipe = r"^([a-z-]+):[^\n]*(?:\n\t@\$\(MAKE\)[^\n]*)?"
+    recipe = r"^([a-z-]+):[^\n]*"
     command = r"\n\t@\.venv/bin/pytest [^\n]*-m \"?([^\"\n]+?)\"?(?: tests/\w+)?$"
     return dict(re.findall(recipe + command, text, re.MULTILINE))
 
