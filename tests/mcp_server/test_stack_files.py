@@ -11,6 +11,7 @@ from mcp.client import Client
 
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
+from tests.support.mcp_server.answers import call_for_json
 
 ROOT = Path(__file__).parents[2]
 Asked = Callable[[Client], Coroutine[Any, Any, None]]
@@ -35,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def token_of(client: Client, *settings: str, stack: str = "mine") -> str:
-    result = await client.call_tool("stack_edit", {"stack": stack, "set": list(settings)})
+    result = await call_for_json(client, "stack_edit", {"stack": stack, "set": list(settings)})
     assert not result.is_error, result.content
     assert result.structured_content["plan"]["price_after"]["usd_per_hour"]
     return str(result.structured_content["token"])
@@ -44,7 +45,7 @@ async def token_of(client: Client, *settings: str, stack: str = "mine") -> str:
 async def confirm(client: Client, token: str, target: str = "mine") -> str:
     """The verdict, or the code of the refusal with its text."""
     arguments = {"token": token, "operation": "stack_edit", "target": target}
-    result = await client.call_tool("confirm", arguments)
+    result = await call_for_json(client, "confirm", arguments)
     return str(result.content[0].text if result.is_error else result.structured_content["verdict"])  # type: ignore[union-attr]
 
 
