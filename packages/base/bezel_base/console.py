@@ -22,8 +22,7 @@ def write(text: str) -> None:
 
 def note(text: str) -> None:
     """Write a line to standard error without credentials, apart from the result, which a program may read."""
+    from bezel_base.terminal.screen import show_message  # late: many commands have nothing to say here
     from bezel_base.text.redaction import redact  # late, as in bezel_base.errors
 
-    settle()
-    sys.stderr.write(f"{encodable(redact(text))}\n")
-    sys.stderr.flush()
+    show_message(redact(text), sys.stderr)

@@ -91,4 +91,9 @@ def _show(name: str, error: UserError, command_line: Sequence[str], as_typed: Ca
     # `--errors` is an option of the root, so it comes first; the command line may be one that does not parse.
     as_json = [*command_line[:2]] == ["--errors", "json"] or [*command_line[:1]] == ["--errors=json"]
     text = str(error) if isinstance(error, UsageError) else f"{name}: {error}"
-    sys.stderr.write(f"{as_typed(json.dumps(error.as_json()) if as_json else text)}\n")
+    if as_json:
+        sys.stderr.write(f"{as_typed(json.dumps(error.as_json()))}\n")
+        return
+    from bezel_base.terminal.screen import show_message  # late: a command without an error needs none
+
+    show_message(as_typed(text), sys.stderr)

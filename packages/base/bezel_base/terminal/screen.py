@@ -12,8 +12,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from bezel_base.terminal.blocks import Line
 from bezel_base.terminal.layout import lay_out
 from bezel_base.terminal.turns import settle
+from bezel_base.text.printable import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bezel_base.terminal.blocks import Block
 
 COLUMNS = 80
+_EXAMPLE = " " * 4
 _LEAST = 40
 """Columns below which nothing is laid out: a terminal that narrow breaks the lines itself."""
 
@@ -60,6 +63,20 @@ def show(blocks: Iterable[Block], stream: TextIO | None = None, edit: Callable[[
     settle()
     out.write("".join(f"{line}\n" for line in screen_of(out).lines(blocks, edit)))
     out.flush()
+
+
+def show_message(text: str, stream: TextIO) -> None:
+    """Write an error or a note: fitted to a terminal; elsewhere as it is, a line for each sentence, as logs are read.
+
+    What is indented by more than a repair is an example to be copied, which is never broken.
+    """
+    if stream.isatty():
+        lines = (Line(line, is_verbatim=line.startswith(_EXAMPLE)) for line in text.split("\n"))
+        show(lines, stream)
+        return
+    settle()
+    stream.write(f"{encodable(text)}\n")
+    stream.flush()
 
 
 def _columns(stream: TextIO, environ: Mapping[str, str]) -> int:

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
+from bezel_base.terminal.screen import show_message
 from bezel_base.terminal.status_line import StatusLine
 from bezel_base.terminal.turns import LOCK
 
@@ -62,7 +63,7 @@ class StepLine(StatusLine):
         with LOCK:
             self.settle()
             if not self.on_terminal or not self.fits(text):
-                self.line(text)
+                show_message(text, self._out)
                 return
             self._text, self._began = text, self._clock()
             self.draw(text)

@@ -98,7 +98,7 @@ def test_a_step_stays_with_the_time_that_it_took() -> None:
     line.begin("a sentence that is longer than a row of the terminal")
     line.tick()
     line.settle()
-    assert out.rows()[1:] == ["asks", "a sentence that is longer than a row of the terminal", ""]
+    assert out.rows()[1:] == ["asks", "a sentence that is longer than a row of", "  the terminal", ""]
 
 
 def test_steps_are_lines_without_credentials_where_no_terminal_is() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import pytest
 
 from bezel_base.terminal.blocks import Line, Role
-from bezel_base.terminal.screen import Screen, screen_of, show
+from bezel_base.terminal.screen import Screen, screen_of, show, show_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,6 +49,20 @@ def test_width_and_colours_follow_the_stream_and_the_variables(
 ) -> None:
     assert screen_of(terminal, environ) == on_terminal
     assert screen_of(io.StringIO(), environ) == in_pipe
+
+
+def test_a_message_fits_a_terminal_and_is_a_line_for_each_sentence_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    sentence, example = "Repair: " + "word " * 30, "     - {item: vcpu}" + " " * 90 + "# copied"
+    log = io.StringIO()
+    show_message(f"{sentence}\n{example}", log)
+    assert log.getvalue() == f"{sentence}\n{example}\n"
+    screen = io.StringIO()
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    show_message(f"{sentence}\n{example}", screen)
+    rows = screen.getvalue().splitlines()
+    assert [len(row) <= 80 for row in rows] == [True, True, True, False]
+    assert rows[-1] == example
 
 
 def test_blocks_are_shown_in_the_width_of_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
