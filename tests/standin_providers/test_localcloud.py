@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-APIS = ("artifactregistry", "billingbudgets", "cloudkms", "cloudscheduler", "compute", "iam", "run", "secretmanager")
+APIS = (
+    *(
+        "artifactregistry",
+        "billingbudgets",
+        "certificatemanager",
+        "cloudkms",
+        "cloudscheduler",
+        "compute",
+        "dns",
+        "iam",
+    ),
+    *("run", "secretmanager"),
+)
 PARENTS = (
     "gcp:serviceaccount/account:Account",
     "gcp:storage/bucket:Bucket",
@@ -39,6 +51,19 @@ PARENTS = (
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
     "gcp:projects/iAMCustomRole:IAMCustomRole",
+    # Each in the order of its uses.
+    "gcp:compute/globalAddress:GlobalAddress",
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup",
+    "gcp:compute/securityPolicy:SecurityPolicy",
+    "gcp:compute/sSLPolicy:SSLPolicy",
+    "gcp:compute/backendService:BackendService",
+    "gcp:compute/uRLMap:URLMap",
+    "gcp:compute/managedSslCertificate:ManagedSslCertificate",
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy",
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization",
+    "gcp:certificatemanager/certificate:Certificate",
+    "gcp:certificatemanager/certificateMap:CertificateMap",
+    "gcp:dns/managedZone:ManagedZone",
 )
 LATER = (
     "gcp:storage/bucketObject:BucketObject",
@@ -59,6 +84,10 @@ LATER = (
     "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
     "gcp:monitoring/dashboard:Dashboard",
     "gcp:cloudscheduler/job:Job",
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule",
+    "gcp:compute/targetHttpProxy:TargetHttpProxy",
+    "gcp:certificatemanager/certificateMapEntry:CertificateMapEntry",
+    "gcp:dns/recordSet:RecordSet",
 )
 # Types whose id Google chooses: what a killed run made of them is not found again by its inputs.
 NUMBERED = {

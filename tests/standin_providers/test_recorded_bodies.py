@@ -38,7 +38,7 @@ def dropped_values(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[
         fields = definitions().get(kind, {})
         for name, value in sent.items():
             inner = fields.get(name, "")
-            if value in (None, []) or inner.startswith("!"):
+            if value in (None, []) or inner.startswith("!") or (value == "" and inner.startswith("enum:")):
                 continue
             if not isinstance(kept, dict) or name not in kept:
                 yield f"{path}.{name}"
@@ -50,7 +50,9 @@ def dropped_values(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[
 
 
 def problems(method: Method, call: Called, body: dict[str, Any]) -> list[str]:
-    """What localcloud refuses in a body, or drops from it."""
+    """What localcloud refuses in a body, or drops from it; a method without a message takes an empty one."""
+    if not method.request:
+        return [] if not body else ["a body that the method has no message for"]
     sent = {key: value for key, value in body.items() if key not in method.bound}
     try:
         kept = checked_message(sent, method.request, "", keep_null=call.source.document in NULL_REMOVES)

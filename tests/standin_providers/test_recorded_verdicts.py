@@ -7,7 +7,6 @@ single changes (diffs.json), of wrong values (refusals.json, accepted.json) and 
 import copy
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from bezel_pulumi_offline.fidelity.replay import differences
 from bezel_pulumi_offline.lifecycle.values import decode, encode
 from pulumi_offline_support.client import Provider, urn
 from pulumi_offline_support.google import FakeGoogle
+from tests.support.standin_providers.recorded_changes import place, with_change
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 KIND = "gcp:cloudrunv2/service:Service"
@@ -45,36 +45,6 @@ def programs() -> dict[str, Any]:
     return {**cases, "": cases["main"]}
 
 
-def place(inputs: dict[str, Any], path: str) -> tuple[Any, Any]:
-    """The object that holds a property, and the property's name or index there."""
-    parts: list[Any] = [
-        int(part[1:-1]) if part.startswith("[") else part for part in re.findall(r"\[\d+\]|[^.\[\]]+", path)
-    ]
-    into: Any = inputs
-    for part in parts[:-1]:
-        into = into[part] if isinstance(into, list) else into.setdefault(part, {})
-    return into, parts[-1]
-
-
-def with_change(program: dict[str, Any], change: dict[str, Any]) -> dict[str, Any] | None:
-    """The program after a recorded change; None where the recording does not hold the change's value."""
-    if change["op"] not in {"none", "remove", "change", "add", "append", "reverse"}:
-        return None
-    wanted = copy.deepcopy(program)
-    if change["op"] == "none":
-        return wanted
-    into, last = place(wanted, change["path"])
-    if change["op"] == "remove":
-        del into[last]
-    elif change["op"] == "append":
-        into[last].append(change["item"])
-    elif change["op"] == "reverse":
-        into[last].reverse()
-    else:
-        into[last] = change["to"]
-    return wanted
-
-
 def test_inputs_are_those_of_the_recordings(programs: dict[str, Any], gcp: Provider) -> None:
     for case in programs.values():
         assert gcp.inputs(KIND, case["news"]) == case["inputs"]
@@ -87,7 +57,7 @@ def test_changes_have_the_recorded_verdicts(programs: dict[str, Any], google: Fa
         variant = record["change"].get("on", "")
         program = programs[variant]["news"]
         wanted = with_change(program, record["change"])
-        if wanted is None:
+        if wanted is None or record["change"]["op"] in {"spelling", "unknown"}:
             continue
         if variant not in lives:
             google.clear()

@@ -15,17 +15,40 @@ _ACCOUNT = "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gservic
 _POOL = "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
 _MEMBER = "/{role}/{member}"
 
+_GLOBAL = "projects/{project}/global"
+_MANAGER = "projects/{project}/locations"
+
 IDS: Mapping[str, str] = {
     "gcp:artifactregistry/repository:Repository": f"{_REPOSITORY}{{repositoryId}}",
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": f"{_REPOSITORY}{{repository}}{_MEMBER}",
+    "gcp:certificatemanager/certificate:Certificate": f"{_MANAGER}/{{location}}/certificates/{{name}}",
+    "gcp:certificatemanager/certificateMap:CertificateMap": f"{_MANAGER}/global/certificateMaps/{{name}}",
+    "gcp:certificatemanager/certificateMapEntry:CertificateMapEntry": (
+        f"{_MANAGER}/global/certificateMaps/{{map}}/certificateMapEntries/{{name}}"
+    ),
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization": f"{_MANAGER}/{{location}}/dnsAuthorizations/{{name}}",
     "gcp:cloudrunv2/service:Service": _SERVICE,
     "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": f"{_SERVICE}{_MEMBER}",
     "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
-    "gcp:compute/firewall:Firewall": "projects/{project}/global/firewalls/{name}",
-    "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
+    "gcp:compute/backendService:BackendService": f"{_GLOBAL}/backendServices/{{name}}",
+    "gcp:compute/firewall:Firewall": f"{_GLOBAL}/firewalls/{{name}}",
+    "gcp:compute/globalAddress:GlobalAddress": f"{_GLOBAL}/addresses/{{name}}",
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule": f"{_GLOBAL}/forwardingRules/{{name}}",
+    "gcp:compute/managedSslCertificate:ManagedSslCertificate": f"{_GLOBAL}/sslCertificates/{{name}}",
+    "gcp:compute/network:Network": f"{_GLOBAL}/networks/{{name}}",
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup": (
+        "projects/{project}/regions/{region}/networkEndpointGroups/{name}"
+    ),
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "{project}/{region}/{router}/{name}",
+    "gcp:compute/sSLPolicy:SSLPolicy": f"{_GLOBAL}/sslPolicies/{{name}}",
+    "gcp:compute/securityPolicy:SecurityPolicy": f"{_GLOBAL}/securityPolicies/{{name}}",
     "gcp:compute/subnetwork:Subnetwork": "projects/{project}/regions/{region}/subnetworks/{name}",
+    "gcp:compute/targetHttpProxy:TargetHttpProxy": f"{_GLOBAL}/targetHttpProxies/{{name}}",
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy": f"{_GLOBAL}/targetHttpsProxies/{{name}}",
+    "gcp:compute/uRLMap:URLMap": f"{_GLOBAL}/urlMaps/{{name}}",
+    "gcp:dns/managedZone:ManagedZone": "projects/{project}/managedZones/{name}",
+    "gcp:dns/recordSet:RecordSet": "projects/{project}/managedZones/{managedZone}/rrsets/{name}/{type}",
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": _POOL,
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
         f"{_POOL}/providers/{{workloadIdentityPoolProviderId}}"

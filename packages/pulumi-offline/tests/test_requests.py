@@ -22,6 +22,7 @@ def take_requests(google: FakeGoogle) -> list[dict[str, Any]]:
         }
         for item in google.requests
     ]
+    requests = json.loads(json.dumps(requests).replace(google.base, "BASE"))
     google.requests.clear()
     return requests
 

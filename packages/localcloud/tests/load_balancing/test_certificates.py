@@ -108,6 +108,21 @@ def test_what_a_map_needs_is_not_deleted(project):
         project.refusal(404, "GET", f"{MANAGER}/{used}")
 
 
+def test_a_proxy_has_certificates_of_both_products_in_each_spelling(project):
+    name = make_authorized(project)
+    make_balancer(project)
+    host = "//certificatemanager.googleapis.com/"
+    own = f"{GLOBAL}/sslCertificates/cert"
+    for link in (f"{host}{name}", f"https:{host}v1/{name}"):
+        body = {"sslCertificates": [link, own]}
+        project.ok("POST", f"{COMPUTE}/targetHttpsProxies/https/setSslCertificates", body)
+        shown = project.ok("GET", f"{COMPUTE}/global/targetHttpsProxies/https")["sslCertificates"]
+        assert shown == [f"{host}{name}", f"http://127.0.0.1:1/compute/v1/{own}"]
+    project.refusal(400, "DELETE", f"{MANAGER}/certificates/cert")
+    absent = {"sslCertificates": [f"{host}{name}x"]}
+    project.refusal(404, "POST", f"{COMPUTE}/targetHttpsProxies/https/setSslCertificates", absent)
+
+
 def test_a_mask_names_what_a_patch_changes(project):
     make_authorized(project)
     one = f"{MANAGER}/certificates/cert"

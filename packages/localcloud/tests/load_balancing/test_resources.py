@@ -111,6 +111,10 @@ def test_rules_of_a_security_policy_are_added_changed_and_removed(project):
     rule = BALANCER["global/securityPolicies"]["rules"][0]
     project.refusal(400, "POST", f"{one}/addRule", rule)
     project.ok("POST", f"{one}/addRule", rule | {"priority": 7, "action": "allow"})
+    # As the provider sends an expression: with an empty word of an enum beside it.
+    match = {"expr": {"expression": "origin.region_code == 'XX'"}, "versionedExpr": ""}
+    project.ok("POST", f"{one}/addRule", {"action": "deny(403)", "priority": 8, "match": match})
+    project.ok("POST", f"{one}/removeRule", {}, priority=8)
     project.ok("POST", f"{one}/patchRule", {"preview": True}, priority=7, updateMask="preview")
     assert project.ok("GET", f"{one}/getRule", priority=7)["preview"] is True
     project.ok("POST", f"{one}/removeRule", None, priority=1000)

@@ -203,6 +203,8 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
         schema = document(name)["schemas"][schema["$ref"]]
     if value is None and name in NULL_REMOVES and not answers:
         return []
+    if value == "" and "enum" in schema and name in NULL_REMOVES and not answers:
+        return []  # as good as absent there, which the published provider relies on
     kind = schema.get("type", "object")
     if kind == "array" and isinstance(value, list):
         items = enumerate(value)

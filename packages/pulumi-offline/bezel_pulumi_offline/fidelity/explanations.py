@@ -36,8 +36,14 @@ class Explanations:
 
     @classmethod
     def read(cls) -> "Explanations":
-        """Those of this package."""
-        return cls(**json.loads(_FILE.read_text(encoding="utf-8")))
+        """Those of this package; an entry of several `resources` is one for each, in both sections."""
+        content = json.loads(_FILE.read_text(encoding="utf-8"))
+        not_recorded = []
+        for entry in content["not_recorded"]:
+            common = {key: value for key, value in entry.items() if key != "resources"}
+            names = [(section, name) for section in SECTIONS for name in entry.get("resources", ())]
+            not_recorded += [{**common, "section": section, "resource": name} for section, name in names] or [entry]
+        return cls(content["differences"], not_recorded)
 
     def explain(self, compared: Compared) -> list[Difference]:
         """The differences for which there is no explanation."""

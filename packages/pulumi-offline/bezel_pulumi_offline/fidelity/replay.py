@@ -37,6 +37,8 @@ PREFIXES = {
     "billingBudgets": "billingbudgets/v1/",
     "monitoring": "monitoring/",
     "cloudScheduler": "cloudscheduler/v1/",
+    "certificateManager": "certificatemanager/v1/",
+    "dns": "dns/v1beta2/",
 }
 ABSENT = "(absent)"
 # The bridge's own property, which refers to the state of the provider that it wraps.
@@ -186,7 +188,7 @@ class Replay:
                 return 404, {"error": {"code": 404, "message": f"not recorded: {method} {path}"}}
             fresh = next((item for item in same if not item.get("used")), same[-1])
             fresh["used"] = True
-            return int(fresh["status"]), fresh["answer"]
+            return int(fresh["status"]), fresh.get("answer")
 
 
 class StandIn:

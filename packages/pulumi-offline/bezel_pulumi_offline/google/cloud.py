@@ -58,7 +58,8 @@ class Cloud:
         self.attribution = {} if config.get("addPulumiAttributionLabel") in (False, "false") else ATTRIBUTION
         self._interval = _seconds(self._setting("pollInterval"))
         self._stopped = threading.Event()
-        clock = PlainClock(self.pause, _speed(environment))
+        self._platform_speed = _speed(environment)
+        clock = PlainClock(self.pause, self._platform_speed)
         self._rest = Rest(Tokens(environment, str(config.get("accessToken") or "")), clock)
 
     def _setting(self, name: str, *variables: str) -> str | None:
@@ -108,6 +109,16 @@ class Cloud:
         """Call an API by its path below the endpoint (in another version, if one is named); see `Rest.call`."""
         url = self._base(api, version) + path
         return self._rest.call(method, url, query=query, body=body, until=until, limit=limit)
+
+    def call_url(
+        self, method: str, url: str, query: Mapping[str, str] | None = None, body: object = None, *, until: float
+    ) -> Any:
+        """Call an API by a whole address; see `Rest.call`."""
+        return self._rest.call(method, url, query=query, body=body, until=until)
+
+    def pause_in_platform_seconds(self, seconds: float) -> None:
+        """Wait some of the platform's seconds, which on localcloud pass faster; see `pause`."""
+        self.pause(seconds / self._platform_speed)
 
     def _base(self, api: str, version: str) -> str:
         base = self.endpoint(api)

@@ -202,6 +202,83 @@ def disabled_filter(old: object, new: object) -> bool:
     return not new and isinstance(old, Mapping) and old.get("mode") == "Disabled"
 
 
+def path(left: object, right: object) -> bool:
+    """Whether two links of Compute name the same resource by their paths; a bare name equals only itself."""
+    return left == right or (
+        "/" in str(left) and "/" in str(right) and relative(str(left), "") == relative(str(right), "")
+    )
+
+
+def each_link(left: object, right: object) -> bool:
+    """Whether two lists of references to Compute have the same resources in the same order."""
+    return _pairwise(link, left, right)
+
+
+def project_number(left: object, right: object) -> bool:
+    """Whether two names, or lists of names, differ in the project at most: Google writes its number."""
+    if isinstance(left, list) or isinstance(right, list):
+        return _pairwise(project_number, left, right)
+    names = [re.sub("projects/[^/]+", "projects/-", str(name)) for name in (left, right)]
+    return names[0] == names[1]
+
+
+def each_last_segment(left: object, right: object) -> bool:
+    """Whether two lists of references have the same last segments in the same order."""
+    return _pairwise(last_segment, left, right)
+
+
+def absolute_domains(left: object, right: object) -> bool:
+    """Whether two lists of domains are the same but for dots at their ends."""
+    return _pairwise(lambda one, other: str(one).rstrip(".") == str(other).rstrip("."), left, right)
+
+
+def _pairwise(same: Callable[[object, object], bool], left: object, right: object) -> bool:
+    if not isinstance(left, list) or not isinstance(right, list):
+        return left == right
+    return len(left) == len(right) and all(same(one, other) for one, other in zip(left, right, strict=True))
+
+
+def port_range(left: object, right: object) -> bool:
+    """Whether two ranges of ports are the same: `443` is `443-443`."""
+    ranges = [text if "-" in text else f"{text}-{text}" for text in (str(left), str(right))]
+    return ranges[0] == ranges[1]
+
+
+def ip_version(left: object, right: object) -> bool:
+    """Whether two versions of the Internet Protocol are equal: none is IPV4."""
+    return (left or "IPV4") == (right or "IPV4")
+
+
+def ip_address(left: object, right: object) -> bool:
+    """Whether two addresses are the same; a reference to an address is the one that Google shows in its place."""
+    if not left or not right:
+        return left == right
+    texts = [str(left), str(right)]
+    named = [text for text in texts if not re.fullmatch(r"[0-9a-fA-F.:]+", text)]
+    return len(named) == 1 or texts[0] == texts[1]
+
+
+def address_type(left: object, right: object) -> bool:
+    """Whether two types of an address are equal: none is EXTERNAL."""
+    return (left or "EXTERNAL") == (right or "EXTERNAL")
+
+
+def certificate_scope(left: object, right: object) -> bool:
+    """Whether two scopes of a certificate are equal: none is DEFAULT."""
+    return (left or "DEFAULT") == (right or "DEFAULT")
+
+
+def balancer_type(left: object, right: object) -> bool:
+    """Whether two types of a load balancer are equal: none is `none`."""
+    return (left or "none") == (right or "none")
+
+
+def record_data(left: object, right: object) -> bool:
+    """Whether two lists have the same values of a record set, in any order."""
+    lists = [sorted(map(str, values)) for values in (left, right) if isinstance(values, list)]
+    return len(lists) == 2 and lists[0] == lists[1]
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     "removed": is_left_out,
     "unspecified": both_unspecified,
@@ -211,6 +288,8 @@ COMPARISONS: dict[str, Callable[[object, object], bool]] = {
             *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
             *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
             *(duration, maven, upstreams, place, places, key_version, disabled_filter),
+            *(path, each_link, project_number, each_last_segment, absolute_domains, port_range, ip_version, ip_address),
+            *(address_type, certificate_scope, balancer_type, record_data),
         )
     },
 }

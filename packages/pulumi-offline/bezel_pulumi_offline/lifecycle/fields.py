@@ -132,7 +132,7 @@ def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Fiel
         Kind(kind),
         functools.reduce(operator.or_, (Mark[word.upper()] for word in marks if "=" not in word), NO_MARK),
         options.get("wire", ""),
-        json.loads(default) if kind in ("flag", "whole", "big") and default else default or None,
+        json.loads(default) if kind in ("flag", "whole", "big", "real") and default else default or None,
         read_fields(row, groups),
         COMPARISONS[options["same"]] if "same" in options else None,
         COMPARISONS[options["renews"]] if "renews" in options else None,

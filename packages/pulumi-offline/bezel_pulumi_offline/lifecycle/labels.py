@@ -30,8 +30,9 @@ def add_labels(
         if unknown(own_entries):
             planned["pulumiLabels"] = planned["effectiveLabels"] = UNKNOWN
         else:
-            planned["pulumiLabels"] = {**defaults, **(own_entries or {}), **marked}
-            planned["effectiveLabels"] = _with_others(planned["pulumiLabels"], prior, "effectiveLabels", "pulumiLabels")
+            labels = {**defaults, **(own_entries or {}), **marked}
+            planned["pulumiLabels"] = labels or ({} if prior else UNKNOWN)
+            planned["effectiveLabels"] = _with_others(labels, prior, "effectiveLabels", "pulumiLabels")
     if "effectiveAnnotations" in planned and not unknown(planned.get("annotations")):
         own_entries = planned.get("annotations") or {}
         planned["effectiveAnnotations"] = _with_others(own_entries, prior, "effectiveAnnotations", "annotations")
@@ -53,4 +54,4 @@ def show_labels(outputs: Properties, prior: Mapping[str, Any], *, fresh: bool) -
             keys = before if isinstance(before, Mapping) else {}
             # A key that was deleted at Google stays with an empty value, unless no label is left there.
             shown = {key: outputs[every].get(key, "") for key in keys} if outputs[every] else {}
-            outputs[part] = None if fresh and not shown and before is None else shown
+            outputs[part] = None if fresh and not shown and before is None and part != "pulumiLabels" else shown

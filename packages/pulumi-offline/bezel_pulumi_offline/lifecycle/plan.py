@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bezel_pulumi_offline.lifecycle.comparisons import KEPT
 from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel_pulumi_offline.lifecycle.mapping import zero
 from bezel_pulumi_offline.lifecycle.sets import ZEROS, in_state_order, without_repeats
-from bezel_pulumi_offline.lifecycle.values import UNKNOWN, Properties, unknown
+from bezel_pulumi_offline.lifecycle.values import UNKNOWN, Properties, has_unknown, unknown
 
 
 def plan(
@@ -55,7 +56,7 @@ def plan(
 
 
 def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
-    if unknown(value):
+    if unknown(value) or (field.kind is Kind.ITEMS and has_unknown(value)):
         return UNKNOWN
     if field.kind is Kind.BLOCK:
         prior = before if isinstance(before, Mapping) else None
@@ -66,6 +67,8 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
         members = in_state_order(field, without_repeats(field, value)) if field.marks & Mark.SET else value
+        if field.marks & Mark.SET:
+            befores = [_equal_member(field, item, befores, creating=creating) for item in members]
         return [
             UNKNOWN
             if unknown(item)
@@ -76,6 +79,8 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
         ]
     if field.kind is Kind.ITEMS and field.marks & Mark.SET:
         return in_state_order(field, without_repeats(field, value))
+    if field.same and field.same not in KEPT and field.same(before, value):
+        return before  # a difference that the provider suppresses: what is known stays
     if field.kept and isinstance(value, Mapping) and isinstance(before, Mapping):
         return {name: item for name, item in before.items() if field.kept in ("*", name)} | dict(value)
     return value
@@ -95,6 +100,16 @@ def _member(
     if not creating:
         fresh = {name: None if unknown(made) and not unknown(value.get(name)) else made for name, made in fresh.items()}
     return _fill_zeros(field, fresh)
+
+
+def _equal_member(field: Field, item: Any, befores: list[Any], *, creating: bool) -> Mapping[str, Any] | None:
+    """Return the known member that a desired one of a set equals: it keeps the values that Google has computed."""
+    for before in befores:
+        if isinstance(before, Mapping) and isinstance(item, Mapping):
+            planned = plan(field.fields, item, before, creating=creating)
+            if not any(differences(field.fields, before, planned)):
+                return before
+    return None
 
 
 def _fill_zeros(field: Field, planned: Properties) -> Properties:
@@ -198,7 +213,7 @@ def differences(
 
 def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[PropertyDifference]:
     if unknown(new):
-        if not field.marks & Mark.OUTPUT:
+        if not field.marks & Mark.OUTPUT and not (field.same and field.same(old, new)):
             yield PropertyDifference(path, "ADD" if old is None else "UPDATE", replaces)
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
         changes = list(differences(field.fields, old, new, path + "."))
@@ -207,6 +222,8 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
             yield from _secondary(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old, new or {}, path, replaces=replaces)
+    elif field.kind is Kind.BLOCKS and field.marks & Mark.SET and path == field.name:
+        yield from _set(field, old or [], new or [], path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not _same(field, old, new):
         yield from _list(field, old, new or [], path, replaces=replaces)
     elif not _same(field, old, new):
@@ -269,7 +286,7 @@ def _table(
 def _list(
     field: Field, old: list[Any] | None, new: list[Any], path: str, *, replaces: bool
 ) -> Iterator[PropertyDifference]:
-    if old is None or not new:  # the whole list is added or removed
+    if not old or not new:  # the whole list is added or removed
         kind, renewed = (
             ("DELETE", any(_needs_new(field, item, None) for item in old))
             if old
@@ -283,8 +300,29 @@ def _list(
         where = f"{path}[{index}]"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(field.fields, before, after, where + ".")
-        elif before != after:
+        elif before != after and not (field.same and field.same([before], [after])):
             yield PropertyDifference(where, _kind(before, after), replaces or _needs_new(field, before, after))
+
+
+def _set(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: bool) -> Iterator[PropertyDifference]:
+    """Report a set of objects of the resource itself: its removed members, or all of it where there are new ones."""
+
+    def has(members: list[Any], wanted: Any) -> bool:
+        return any(
+            isinstance(each, Mapping)
+            and isinstance(wanted, Mapping)
+            and not any(differences(field.fields, each, wanted))
+            for each in members
+        )
+
+    if any(not has(old, member) for member in new):
+        yield PropertyDifference(path, "UPDATE" if old else "ADD", replaces)
+    else:
+        for index, member in enumerate(old):
+            if not has(new, member):
+                yield PropertyDifference(f"{path}[{index}]" if new else path, "DELETE", replaces)
+                if not new:
+                    return
 
 
 def _kind(old: Any, new: Any) -> str:

@@ -56,6 +56,7 @@ class ResourceType:
         keeps_failed: A create whose operation fails leaves the resource in the state, as with the published provider.
         partial: A failed update leaves the formerly known properties in the state, not the requested ones: the provider
             marks updates as partial where it makes them in several calls.
+        attributed: Whether it gets the provider's attribution label.
         protected: The provider's word for the resource in its refusal of a deletion under deletionProtection.
         operations: The class that makes the calls.
     """
@@ -81,6 +82,7 @@ class ResourceType:
     masked: bool = False
     keeps_failed: bool = False
     partial: bool = False
+    attributed: bool = True
     protected: str = ""
     operations: "type[Operations] | None" = None
 

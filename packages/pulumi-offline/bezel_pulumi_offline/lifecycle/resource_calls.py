@@ -75,7 +75,7 @@ class ResourceCalls:
             inputs[name_field] = state or proposed or autoname(base, seed)
         checked = check(kind.fields, inputs, kind.pulumi_type)
         if auto:
-            checked.inputs[DEFAULTS].append(name_field)
+            checked.inputs[DEFAULTS] = sorted([*checked.inputs[DEFAULTS], name_field])
         if auto and not state and not proposed and len(base) + 1 + RANDOM > kind.longest:
             text = f"name '{base}-' plus {RANDOM} random chars is longer than maximum length {kind.longest}"
             checked.failures.append((name_field, f"could not make instance of '{kind.pulumi_type}': {text}"))
@@ -97,7 +97,7 @@ class ResourceCalls:
         if refused := refused_plan(kind.fields, news, prior, kind.validations):
             raise PlanError(refused[0])
         result = plan(kind.fields, news, prior, self.cloud.project)
-        add_labels(result, prior, self.cloud.default_labels, self.cloud.attribution)
+        add_labels(result, prior, self.cloud.default_labels, self.cloud.attribution if kind.attributed else {})
         (kind.operations or Operations).derive(result, prior)
         return result
 
@@ -193,7 +193,7 @@ class ResourceCalls:
         policy = prior.get("deletionPolicy")
         if policy == "PREVENT":
             advice = 'setting deletion_policy="DELETE" and running `terraform apply`'
-            raise ProviderError(f"cannot destroy {kind.title} without {advice}")
+            raise ProviderError(f"cannot destroy {kind.label or kind.title} without {advice}")
         if policy == "ABANDON":
             return  # it is removed from the state and stays at Google
         self._operations(kind, timeout).delete(resource_id, prior)

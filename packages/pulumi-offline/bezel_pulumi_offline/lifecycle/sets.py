@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.lifecycle.fields import Field, Kind, Mark
-from bezel_pulumi_offline.lifecycle.values import unknown
+from bezel_pulumi_offline.lifecycle.values import has_unknown, unknown
 
 
 def in_request_order(field: Field, members: list[Any]) -> list[Any]:
@@ -32,9 +32,11 @@ def without_repeats(field: Field, members: list[Any]) -> list[Any]:
     kind = Kind.TEXT if field.kind is Kind.ITEMS else Kind.BLOCK
     text_of: Callable[[Any], str] = _HASHED.get(field.hashed, lambda member: _content(field, kind, member))
     first_places = {
-        text_of(member): index for index, member in reversed(list(enumerate(members))) if not unknown(member)
+        text_of(member): index for index, member in reversed(list(enumerate(members))) if not has_unknown(member)
     }
-    return [member for index, member in enumerate(members) if unknown(member) or first_places[text_of(member)] == index]
+    return [
+        member for index, member in enumerate(members) if has_unknown(member) or first_places[text_of(member)] == index
+    ]
 
 
 ZEROS: dict[Kind, Any] = {Kind.TEXT: "", Kind.FLAG: False, Kind.ITEMS: [], Kind.BLOCKS: [], Kind.TABLE: {}}

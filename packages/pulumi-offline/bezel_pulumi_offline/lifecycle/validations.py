@@ -16,6 +16,7 @@ from typing import Any
 
 from bezel_pulumi_offline.lifecycle.check import DEFAULTS
 from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Kind
+from bezel_pulumi_offline.lifecycle.mapping import dig
 from bezel_pulumi_offline.lifecycle.values import unknown
 
 Failure = tuple[str, str]  # property, reason
@@ -128,14 +129,22 @@ def _together(rule: Mapping[str, Any], item: _Object) -> Iterator[Failure]:
     names = rule[kind]
     if not item.dropped.isdisjoint(item.path + name for name in names):
         return
-    provider_names = {declared.name: item.wire + declared.provider_name for declared in item.fields}
+    provider_names = {name: item.wire + _provider_path(item.fields, name) for name in names}
     # Where one of some is wanted, a default that Check has filled in is none that the program gives.
     filled = item.values.get(DEFAULTS, ()) if kind == "at_least_one" else ()
-    present = [name for name in names if item.values.get(name) is not None and name not in filled]
-    sure = [name for name in present if not unknown(item.values[name])]
+    values = {name: dig(item.values, name.split(".")) for name in names}
+    present = [name for name in names if values[name] is not None and name not in filled]
+    sure = [name for name in present if not unknown(values[name])]
     reason = _GROUPS[kind](provider_names, names, present, sure)
     if reason:
         yield item.path + (sure or names)[0], rule.get("text") or reason
+
+
+def _provider_path(fields: Fields, name: str) -> str:
+    """The published provider's name of a property, which may be one of an object inside."""
+    first, _, rest = name.partition(".")
+    declared = next(item for item in fields if item.name == first)
+    return f"{declared.provider_name}.0.{_provider_path(declared.fields, rest)}" if rest else declared.provider_name
 
 
 _Group = Callable[[Mapping[str, str], Sequence[str], Sequence[str], Sequence[str]], str]
@@ -305,6 +314,19 @@ def _service(wire: str, value: Any, banned: Sequence[str]) -> str:
     return "" if "." in str(value) else f"expected {value} to be a domain like serviceusage.googleapis.com"
 
 
+def _not_empty(wire: str, value: Any, allowed: object) -> str:
+    del allowed
+    return "" if value else f"expected {json.dumps(wire)} to not be an empty string, got {value}"
+
+
+def _trailing_dot(wire: str, value: Any, allowed: object) -> str:
+    del allowed
+    if not value:
+        return f"the empty string is not a valid {wire} field value"
+    text = f'doesn\'t end with ".", {wire} field must end with trailing dot, for example test.example.com. (note the '
+    return "" if str(value).endswith(".") else f'"{wire}" ({json.dumps(value)}) {text}trailing dot)'
+
+
 _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "one_of": _one_of,
     "matches": _matches,
@@ -320,4 +342,6 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "base64": _base64,
     "json": _json,
     "http_headers": _http_headers,
+    "not_empty": _not_empty,
+    "trailing_dot": _trailing_dot,
 }

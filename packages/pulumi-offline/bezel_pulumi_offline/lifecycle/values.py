@@ -33,6 +33,13 @@ def unknown(value: object) -> bool:
     return isinstance(value, str) and value in _UNKNOWNS
 
 
+def has_unknown(value: object) -> bool:
+    """Whether a value is not known yet, or holds one that is not."""
+    if isinstance(value, Mapping):
+        return any(map(has_unknown, value.values()))
+    return any(map(has_unknown, value)) if isinstance(value, list) else unknown(value)
+
+
 def secret(value: object) -> Properties:
     """Return the value in the envelope that makes the engine encrypt it in the state."""
     return {SIGNATURE: SECRET, "value": value}

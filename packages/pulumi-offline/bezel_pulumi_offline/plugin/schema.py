@@ -84,7 +84,7 @@ def nested_token(owner: str, field: Field) -> str:
 
 
 def _singular(name: str) -> str:
-    for plural, singular in ((r"ies$", "y"), (r"(ss|us|x)es$", r"\1"), (r"s$", "")):
+    for plural, singular in ((r"ies$", "y"), (r"(ss|us|x|ch)es$", r"\1"), (r"s$", "")):
         if re.search(plural, name):
             return re.sub(plural, singular, name)
     return name

@@ -19,6 +19,11 @@ from bezel_pulumi_offline.resources.compute import ComputeOperations
 from bezel_pulumi_offline.resources.iam_members import Member, MemberType
 from bezel_pulumi_offline.resources.identity import CustomRole, Pool, PoolProvider
 from bezel_pulumi_offline.resources.kms import CryptoKey, KeyRing
+from bezel_pulumi_offline.resources.load_balancing import compute as balancers
+from bezel_pulumi_offline.resources.load_balancing.certificates import ManagerOperations
+from bezel_pulumi_offline.resources.load_balancing.dns import RecordSet, Zone
+from bezel_pulumi_offline.resources.load_balancing.proxies import TargetHttpsProxy, TargetProxy
+from bezel_pulumi_offline.resources.load_balancing.security_policies import SecurityPolicy
 from bezel_pulumi_offline.resources.monitoring import Channel, Dashboard, MonitoringResource, UptimeCheck
 from bezel_pulumi_offline.resources.networks import Firewall, Subnetwork
 from bezel_pulumi_offline.resources.objects import Object
@@ -32,7 +37,23 @@ _VALIDATIONS = Path(__file__).parent / "validations"
 _GROUPS = json.loads((_DATA / "groups.json").read_bytes())
 _OPERATIONS = {
     "gcp:billing/budget:Budget": Budget,
+    "gcp:certificatemanager/certificate:Certificate": ManagerOperations,
+    "gcp:certificatemanager/certificateMap:CertificateMap": ManagerOperations,
+    "gcp:certificatemanager/certificateMapEntry:CertificateMapEntry": ManagerOperations,
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization": ManagerOperations,
     "gcp:cloudscheduler/job:Job": Job,
+    "gcp:compute/backendService:BackendService": balancers.BackendService,
+    "gcp:compute/globalAddress:GlobalAddress": balancers.Address,
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule": balancers.ForwardingRule,
+    "gcp:compute/managedSslCertificate:ManagedSslCertificate": balancers.SslCertificate,
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup": balancers.EndpointGroup,
+    "gcp:compute/sSLPolicy:SSLPolicy": balancers.SslPolicy,
+    "gcp:compute/securityPolicy:SecurityPolicy": SecurityPolicy,
+    "gcp:compute/targetHttpProxy:TargetHttpProxy": TargetProxy,
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy": TargetHttpsProxy,
+    "gcp:compute/uRLMap:URLMap": balancers.UrlMap,
+    "gcp:dns/managedZone:ManagedZone": Zone,
+    "gcp:dns/recordSet:RecordSet": RecordSet,
     "gcp:compute/firewall:Firewall": Firewall,
     "gcp:compute/network:Network": ComputeOperations,
     "gcp:compute/router:Router": Router,
@@ -82,7 +103,10 @@ def _validations(token: str) -> Validations:
     return Validations({**_ENUMS.get(token, {}), **rules.get("values", {})}, tuple(rules.get("together", ())))
 
 
-_ENUMS, _RULES = (json.loads((_VALIDATIONS / f"{name}.json").read_bytes()) for name in ("enums", "rules"))
+_ENUMS, _RULES, _BALANCER_RULES = (
+    json.loads((_VALIDATIONS / f"{name}.json").read_bytes()) for name in ("enums", "rules", "balancers")
+)
+_RULES |= _BALANCER_RULES
 TYPES = {
     token: read_type(token, row, _OPERATIONS.get(token))
     for file in sorted(_DATA.glob("*.json"))

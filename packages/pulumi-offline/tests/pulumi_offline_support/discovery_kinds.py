@@ -7,6 +7,17 @@ from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Kind, Mark
 from pulumi_offline_support.discovery import discovery
 
 TEXT = "the provider shows the number as the text that it is on the wire"
+NUMBER = "the provider sends the number as a number"
+LONG = "string int64"
+DURATIONS = (
+    *(f"cachePolicy.{name}.seconds" for name in ("clientTtl", "defaultTtl", "maxTtl", "serveWhileStale")),
+    *("cachePolicy.negativeCachingPolicies.ttl.seconds", "faultInjectionPolicy.delay.fixedDelay.seconds"),
+    *("maxStreamDuration.seconds", "retryPolicy.perTryTimeout.seconds", "timeout.seconds"),
+)
+ROUTE_ACTIONS = (
+    *("defaultRouteAction", "pathMatchers.defaultRouteAction"),
+    *("pathMatchers.pathRules.routeAction", "pathMatchers.routeRules.routeAction"),
+)
 NEWER = "newer than the document; the SDK has it"
 MADE = "made by the provider, of other properties or of the program's"
 ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
@@ -24,6 +35,34 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
         "template.containers.readinessProbe.successThreshold": ("nothing", NEWER),
         "tags": ("nothing", NEWER),
     },
+    "gcp:certificatemanager/certificateMap:CertificateMap": {
+        "gclbTargets.ipConfigs.ports": ("array of integer", "read only, and shown as a list like any other"),
+    },
+    "gcp:compute/backendService:BackendService": {
+        "cdnPolicy.signedUrlCacheMaxAgeSec": (LONG, NUMBER),
+        "circuitBreakers.connectTimeout.seconds": (LONG, NUMBER),
+        "consistentHash.httpCookie.ttl.seconds": (LONG, NUMBER),
+        "consistentHash.minimumRingSize": (LONG, NUMBER),
+        "maxStreamDuration.seconds": (LONG, TEXT),
+        "outlierDetection.baseEjectionTime.seconds": (LONG, NUMBER),
+        "outlierDetection.interval.seconds": (LONG, NUMBER),
+        "strongSessionAffinityCookie.ttl.seconds": (LONG, NUMBER),
+    },
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule": {"pscConnectionId": (LONG, TEXT)},
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup": {
+        "pscData.producerPort": ("integer", "the provider has the port as a text"),
+    },
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy": {
+        "certificateManagerCertificates": ("nothing", "sent and read among the other certificates"),
+    },
+    "gcp:compute/uRLMap:URLMap": {
+        **{f"{action}.{path}": (LONG, TEXT) for action in ROUTE_ACTIONS for path in DURATIONS},
+        **{
+            f"pathMatchers.routeRules.matchRules.headerMatches.rangeMatch.range{end}": (LONG, NUMBER)
+            for end in ("Start", "End")
+        },
+    },
+    "gcp:dns/managedZone:ManagedZone": {"managedZoneId": (LONG, TEXT)},
     "gcp:compute/network:Network": {"networkId": ("string int64", TEXT), "numericId": ("string int64", TEXT)},
     "gcp:kms/cryptoKey:CryptoKey": {"keyRing": ("nothing", "in the path of a create, and of the name")},
     "gcp:projects/iAMCustomRole:IAMCustomRole": {"roleId": ("nothing", "beside the role in the body of a create")},

@@ -21,6 +21,8 @@ DOCUMENTS = {
     "/cloudkms/v1/": "cloudkms.v1",
     "/cloudscheduler/v1/": "cloudscheduler.v1",
     "/compute/v1/": "compute.v1",
+    "/certificatemanager/v1/": "certificatemanager.v1",
+    "/dns/v1/": "dns.v1",
     "/crm/v1/": "cloudresourcemanager.v1",
     "/iam/v1/": "iam.v1",
     "/monitoring/v1/": "monitoring.v1",
@@ -34,6 +36,14 @@ DOCUMENTS = {
 }
 # (request, what is odd) -> why it is sent nevertheless
 ODD: dict[tuple[str, str], str] = {
+    (
+        "POST /compute/v1/projects/bezel-local/global/targetHttpsProxies/https/setQuicOverride",
+        "no serverTlsPolicy in the body",
+    ): "a null that the published provider puts into every call of a proxy, as recorded",
+    (
+        "POST /compute/v1/projects/bezel-local/regions/us-central1/networkEndpointGroups",
+        "no serverlessDeployment in the body",
+    ): "a null that the published provider sends, of the beta's document, as recorded",
     (
         "POST /artifactregistry/v1/projects/bezel-local/locations/us-central1/repositories",
         "no parameter repository_id",
@@ -56,7 +66,7 @@ def methods(name: str) -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
 
     def walk(resource: dict[str, Any]) -> None:
         for method in resource.get("methods", {}).values():
-            path = re.sub(r"^v\d\w*/", "", method.get("flatPath", method["path"]))
+            path = re.sub(r"^(?:dns/)?v\d\w*/", "", method.get("flatPath", method["path"]))
             pattern = re.sub(r"{[^}]+}", "[^/:]+", re.sub(r"([.+])", r"\\\1", path))
             rows.append(
                 (method["httpMethod"], re.compile(pattern), {**method, "known": common | method.get("parameters", {})})

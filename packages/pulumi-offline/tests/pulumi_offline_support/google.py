@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pulumi_offline_support import google_balancers as balancers
 from pulumi_offline_support import google_compute as compute
 
 NUMBER = "123456789012"
@@ -64,6 +65,8 @@ PLACES = {
     "SERVICE_USAGE": "serviceusage/v1/",
     "RESOURCE_MANAGER": "crm/v1/",
     "COMPUTE": "compute/v1/",
+    "CERTIFICATE_MANAGER": "certificatemanager/v1/",
+    "DNS": "dns/v1/",
     "BILLING_BUDGETS": "billingbudgets/v1/",
     "MONITORING": "monitoring/",
     "CLOUD_SCHEDULER": "cloudscheduler/v1/",
@@ -71,9 +74,9 @@ PLACES = {
 POOLS = f"/iam/v1/projects/{PROJECT}/locations/"
 NUMBERED = ("/billingbudgets/v1/", "/monitoring/v3/", "/monitoring/v1/")  # APIs that choose the ids of what is made
 SLOW = {
-    "POST": ("/run/", "/artifactregistry/", "/compute/", POOLS),
-    "PATCH": ("/run/", "/compute/", POOLS),
-    "DELETE": ("/run/", "/artifactregistry/", "/compute/", POOLS),
+    "POST": ("/run/", "/artifactregistry/", "/compute/", "/certificatemanager/", POOLS),
+    "PATCH": ("/run/", "/compute/", "/certificatemanager/", POOLS),
+    "DELETE": ("/run/", "/artifactregistry/", "/compute/", "/certificatemanager/", POOLS),
 }
 
 
@@ -229,6 +232,9 @@ class FakeGoogle:
             return 200, fixed[path]
         if "/operations/" in path:
             return self.poll(path)
+        if path.startswith("/dns/") and re.search("/(rrsets|changes)(/|$)", path):
+            self.count += path.endswith("/changes")
+            return balancers.records_of_zone(self.things, path, request.query, request.body, self.count)
         if path.startswith("/serviceusage/"):
             return self.usage(request)
         if path.startswith("/upload/"):
@@ -251,12 +257,8 @@ class FakeGoogle:
             return 200, {"items": [item for key, item in self.things.items() if key.startswith(path + "/")]}
         if standing := compute.standing(self.base, path):
             self.things.setdefault(path, standing)
-        if request.method == "POST" and compute.of_verb(path) in self.things:
-            content = compute.verb_content(path, request.body)
-            path = compute.of_verb(path)
-            return self.patch(path, self.things[path], content)
         if request.method == "POST":
-            return self.create(request)
+            return self.change_by_verb(request) or self.create(request)
         thing = self.things.get(path)
         if thing is None:
             return 404, {"error": {"code": 404, "message": f"{path} was not found.", "status": "NOT_FOUND"}}
@@ -265,9 +267,22 @@ class FakeGoogle:
             return (200, self.operation(path, {}, kind="delete")) if path.startswith(self.slow["DELETE"]) else (200, {})
         if request.method == "PATCH":
             return self.patch(path, thing, request.body)
+        if request.method == "PUT" and path.startswith("/compute/"):
+            return self.patch(path, thing, request.body)
         if request.method == "PUT":
             self.things[path] = request.body
         return 200, self.things[path]
+
+    def change_by_verb(self, request: Request) -> tuple[int, Any] | None:
+        """Change a thing of Compute Engine by a verb; None where the path has none."""
+        owner, verb = balancers.whole_path(request.path).rpartition("/")[::2]
+        if verb in balancers.VERBS and owner in self.things:
+            content = balancers.change(self.things[owner], verb, request.query, request.body)
+            return self.patch(owner, self.things[owner], content)
+        owner = compute.of_verb(request.path)
+        if owner not in self.things:
+            return None
+        return self.patch(owner, self.things[owner], compute.verb_content(request.path, request.body))
 
     def create(self, request: Request) -> tuple[int, Any]:
         path, body, query = request.path, dict(request.body or {}), request.query
@@ -290,7 +305,8 @@ class FakeGoogle:
             return 409, {"error": {"code": 409, "message": f"{name} already exists.", "status": "ALREADY_EXISTS"}}
         made = {**body, "createTime": NOW}
         if path.startswith("/compute/"):
-            made = compute.resource_of(self.base, key, body)
+            made = balancers.resource_of(key, body, compute.resource_of(self.base, key, body))
+        made = balancers.with_name(path, key, made)
         if path.startswith("/storage/"):
             made |= {"projectNumber": NUMBER, "timeCreated": NOW, "selfLink": f"{self.base}{key}"}
             made |= {"location": made["location"].upper()} if "location" in made else {}
@@ -339,6 +355,7 @@ class FakeGoogle:
             return compute.operation(self.base, key, self.count, kind, done=not self.polls)
         api, version, rest = key.lstrip("/").split("/", 2)
         parent = rest if key.startswith(POOLS) else re.sub(r"/[^/]+/[^/]+$", "", rest)
+        parent = re.sub(r"/certificateMaps/.*", "", parent)  # operations are the location's
         name = f"{parent}/operations/op-{self.count}" if api != "serviceusage" else f"operations/op-{self.count}"
         done = {"name": name, "done": True, **({"error": error} if error else {"response": response})}
         if not self.polls:

@@ -191,6 +191,85 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         },
     },
     "gcp:projects/service:Service": {"service": "run.googleapis.com", "disableOnDestroy": True},
+    "gcp:compute/globalAddress:GlobalAddress": {"name": "ip"},
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup": {
+        "name": "group",
+        "region": "us-central1",
+        "networkEndpointType": "SERVERLESS",
+        "cloudRun": {"service": "llm"},
+    },
+    "gcp:compute/securityPolicy:SecurityPolicy": {
+        "name": "armor",
+        "rules": [
+            {
+                "action": action,
+                "priority": priority,
+                "match": {"versionedExpr": "SRC_IPS_V1", "config": {"srcIpRanges": [ranges]}},
+            }
+            for action, priority, ranges in (("allow", 2147483647, "*"), ("deny(403)", 1000, "198.51.100.0/24"))
+        ],
+    },
+    "gcp:compute/sSLPolicy:SSLPolicy": {"name": "tls", "profile": "MODERN", "minTlsVersion": "TLS_1_2"},
+    "gcp:compute/backendService:BackendService": {
+        "name": "backend",
+        "loadBalancingScheme": "EXTERNAL_MANAGED",
+        "protocol": "HTTPS",
+        "backends": [{"group": "projects/bezel-local/regions/us-central1/networkEndpointGroups/group"}],
+        "outlierDetection": {"consecutiveErrors": 5, "interval": {"seconds": 1}},
+        "securityPolicy": "projects/bezel-local/global/securityPolicies/armor",
+    },
+    "gcp:compute/uRLMap:URLMap": {
+        "name": "map",
+        "defaultService": "projects/bezel-local/global/backendServices/backend",
+        "hostRules": [{"hosts": ["llm.acme.example"], "pathMatcher": "llm"}],
+        "pathMatchers": [
+            {"name": "llm", "defaultService": "projects/bezel-local/global/backendServices/backend"},
+        ],
+    },
+    "gcp:compute/managedSslCertificate:ManagedSslCertificate": {
+        "name": "certificate",
+        "managed": {"domains": ["llm.acme.example"]},
+    },
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy": {
+        "name": "https",
+        "urlMap": "projects/bezel-local/global/urlMaps/map",
+        "sslCertificates": ["projects/bezel-local/global/sslCertificates/certificate"],
+        "sslPolicy": "projects/bezel-local/global/sslPolicies/tls",
+    },
+    "gcp:compute/targetHttpProxy:TargetHttpProxy": {
+        "name": "http",
+        "urlMap": "projects/bezel-local/global/urlMaps/map",
+    },
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule": {
+        "name": "rule",
+        "ipAddress": "projects/bezel-local/global/addresses/ip",
+        "loadBalancingScheme": "EXTERNAL_MANAGED",
+        "portRange": "443",
+        "target": "projects/bezel-local/global/targetHttpsProxies/https",
+    },
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization": {"name": "auth", "domain": "llm.acme.example"},
+    "gcp:certificatemanager/certificate:Certificate": {
+        "name": "certificate",
+        "managed": {
+            "domains": ["llm.acme.example"],
+            "dnsAuthorizations": ["projects/bezel-local/locations/global/dnsAuthorizations/auth"],
+        },
+    },
+    "gcp:certificatemanager/certificateMap:CertificateMap": {"name": "map", "description": "of the address"},
+    "gcp:certificatemanager/certificateMapEntry:CertificateMapEntry": {
+        "name": "entry",
+        "map": "map",
+        "hostname": "llm.acme.example",
+        "certificates": ["projects/bezel-local/locations/global/certificates/certificate"],
+    },
+    "gcp:dns/managedZone:ManagedZone": {"name": "zone", "dnsName": "acme.example."},
+    "gcp:dns/recordSet:RecordSet": {
+        "name": "llm.acme.example.",
+        "managedZone": "zone",
+        "type": "A",
+        "ttl": 300,
+        "rrdatas": ["203.0.113.10"],
+    },
     "gcp:projects/iAMMember:IAMMember": {
         "project": "bezel-local",
         "role": "roles/logging.logWriter",
@@ -222,6 +301,23 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
     "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),
     "gcp:compute/router:Router": ("description", "for updates"),
+    "gcp:compute/globalAddress:GlobalAddress": ("labels", {"tier": "b"}),
+    "gcp:compute/securityPolicy:SecurityPolicy": ("rules.1.action", "deny(404)"),
+    "gcp:compute/sSLPolicy:SSLPolicy": ("profile", "RESTRICTED"),
+    "gcp:compute/backendService:BackendService": ("outlierDetection.consecutiveErrors", 3),
+    "gcp:compute/uRLMap:URLMap": ("description", "for updates"),
+    "gcp:compute/targetHttpsProxy:TargetHttpsProxy": ("quicOverride", "ENABLE"),
+    "gcp:compute/targetHttpProxy:TargetHttpProxy": ("urlMap", "projects/bezel-local/global/urlMaps/other"),
+    "gcp:compute/globalForwardingRule:GlobalForwardingRule": (
+        "target",
+        "projects/bezel-local/global/targetHttpsProxies/other",
+    ),
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization": ("description", "of a name"),
+    "gcp:certificatemanager/certificate:Certificate": ("labels", {"tier": "b"}),
+    "gcp:certificatemanager/certificateMap:CertificateMap": ("description", "another"),
+    "gcp:certificatemanager/certificateMapEntry:CertificateMapEntry": ("description", "another"),
+    "gcp:dns/managedZone:ManagedZone": ("labels", {"tier": "b"}),
+    "gcp:dns/recordSet:RecordSet": ("ttl", 60),
     "gcp:compute/routerNat:RouterNat": ("sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES"),
 }
 

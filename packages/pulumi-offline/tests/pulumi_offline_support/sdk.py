@@ -21,6 +21,12 @@ def snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda match: "_" + match[0].lower(), name)
 
 
+def _module_name(name: str) -> str:
+    """The SDK's module of a type: iam_member for iAMMember, url_map for uRLMap."""
+    spelled = name[0].upper() + name[1:] if name[1].isupper() else name
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", spelled).lower()
+
+
 def arguments_of(token: str, form: str = "{}Args") -> tuple[Any, Any]:
     """The class of a type's arguments (or, as `_{}State`, of its state) and the module of those nested in it."""
     match = re.fullmatch(r"gcp:(\w+)/(\w+):(\w+)", token)
@@ -31,7 +37,7 @@ def arguments_of(token: str, form: str = "{}Args") -> tuple[Any, Any]:
         # A package loads at its first use. If that is the import of one of its modules, the package stays without the
         # classes of that module, for every later test in this process.
         getattr(importlib.import_module(package), match[3])
-        module = importlib.import_module(f"{package}.{snake(match[2]).replace('i_a_m', 'iam')}")
+        module = importlib.import_module(f"{package}.{_module_name(match[2])}")
         return getattr(module, form.format(match[3])), importlib.import_module(f"{package}._inputs")
 
 

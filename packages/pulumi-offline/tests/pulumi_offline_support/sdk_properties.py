@@ -12,6 +12,9 @@ NOT_RUN = "localcloud runs no lifecycle rule, and the provider's way to send a z
 NOT_SERVED = "localcloud does not serve it"
 NO_USE = "nothing that a network of nodes needs"
 
+WRITE_ONLY = ("id_wo", "id_wo_version", "secret_wo", "secret_wo_version")
+PRIVATE = ("certificate_pem", "pem_private_key_wo", "pem_private_key_wo_version", "private_key_pem")
+
 # What a program cannot use on localcloud, and why; Check refuses each by name.
 LEFT_OUT: dict[str, dict[str, str]] = {
     "gcp:cloudscheduler/job:Job": {
@@ -133,6 +136,34 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "gcp:kms/cryptoKey:CryptoKey": {"key_access_justifications_policy": "for organizations with Assured Workloads"},
     "gcp:monitoring/notificationChannel:NotificationChannel": {
         "sensitive_labels": "localcloud has channels of the type email only, which have no secret",
+    },
+    "gcp:compute/securityPolicy:SecurityPolicy": {
+        "rules.preconfigured_waf_config.exclusions.request_bodies": UNSEEN,
+    },
+    "gcp:compute/backendService:BackendService": {
+        "dynamic_forwarding.forward_proxy": UNSEEN,
+        "tls_settings.identity": UNSEEN,
+        "iap.oauth2_client_secret_sha256": GOOGLES,
+        **dict.fromkeys((f"iap.oauth2_client_{name}" for name in WRITE_ONLY), NOT_SERVED),
+    },
+    "gcp:compute/uRLMap:URLMap": {
+        **{
+            f"{place}.{name}": UNSEEN
+            for place in (
+                "default_route_action",
+                "path_matchers.default_route_action",
+                "path_matchers.path_rules.route_action",
+                "path_matchers.route_rules.route_action",
+            )
+            for name in ("dynamic_compression_policy", "image_optimization_policy")
+        },
+        "path_matchers.route_rules.route_action.url_rewrite.regex_rewrite": UNSEEN,
+    },
+    "gcp:certificatemanager/certificate:Certificate": {
+        "managed.authorization_attempt_infos": GOOGLES,
+        "managed.provisioning_issues": GOOGLES,
+        "managed.state": GOOGLES,
+        **dict.fromkeys((f"self_managed.{name}" for name in PRIVATE), NOT_SERVED),
     },
     "gcp:secretmanager/secret:Secret": {"secret_type": UNSEEN},
     "gcp:storage/bucket:Bucket": {

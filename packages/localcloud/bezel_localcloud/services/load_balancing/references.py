@@ -1,5 +1,6 @@
 """References between load-balancing resources, in both directions, by names. Pure but for the store."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from bezel_localcloud.services.load_balancing.kinds import KINDS, OF_COLLECTION,
 
 MANAGER = "//certificatemanager.googleapis.com/"
 """Begins a link to a resource of Certificate Manager."""
+_MANAGER_LINK = re.compile(r"(?:https:)?//certificatemanager\.googleapis\.com/(?:v1/)?")
 _OF_MANAGER = frozenset({"certificateMaps", "certificates"})
 
 
@@ -27,7 +29,9 @@ def _with_name(kind: BalancerKind, key: str, value: Any) -> Any:
         return with_names(kind, value)
     if isinstance(value, list):
         return [_with_name(kind, key, item) for item in value]
-    return value if not value or value.startswith(MANAGER) else full_name(value, f"global/{collection}")
+    if match := _MANAGER_LINK.match(value):
+        return MANAGER + value[match.end() :]
+    return full_name(value, f"global/{collection}")
 
 
 def references(kind: BalancerKind, row: Json) -> Iterator[str]:
