@@ -14,6 +14,7 @@ from bezel.engine.local.place import Provider
 from bezel.engine.local.project_places import run_folder
 from bezel.engine.project.project import Project, ProjectError
 from bezel.engine.recover.recover import Recovered
+from bezel.engine.run.command import pulumi_cli
 from bezel.engine.run.record import LastRun
 from bezel_base.errors import UserError
 from tests.support.cli.refused import NETWORK, refused_create
@@ -73,6 +74,32 @@ def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Proj
     file = made.folder / "passphrase"
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_text() not in "".join(made.environment().values())
+
+
+def test_a_kept_key_opens_with_its_passphrase_only_and_is_repaired(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    if not [*made.place.keys.iterdir()]:
+        pytest.skip("this CLI is the official release, which keeps no key")
+    (key,) = made.place.keys.iterdir()
+    assert "BEZEL_KEPT_KEYS" not in made.place.environment()  # which a user's shell takes over
+    assert (key.stat().st_mode & 0o777, made.place.keys.stat().st_mode & 0o777) == (0o600, 0o700)
+
+    def set_secret(**variables: str) -> "subprocess.CompletedProcess[str]":
+        command = [pulumi_cli(), "config", "set", "--secret", "--stack", "one", "bezel:a", "b"]
+        environment = os.environ | made.environment() | variables
+        folder = made.stack_copy("one").parent
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    content = key.read_bytes()
+    for damaged in (bytes(len(content)), b""):
+        key.write_bytes(damaged)
+        assert set_secret().returncode == 0
+        assert [(file, file.read_bytes()) for file in made.place.keys.iterdir()] == [(key, content)]
+    refused = set_secret(PULUMI_CONFIG_PASSPHRASE="another")
+    assert refused.returncode != 0
+    assert "incorrect passphrase" in refused.stderr
+    assert [*made.place.keys.iterdir()] == [key]
 
 
 @pytest.mark.parametrize(("provider", "installed"), [("stand-in", True), ("real", False)])

@@ -59,7 +59,8 @@ class LocalEngine:
 
     def environment(self) -> dict[str, str]:
         """The variables that make the engine run against localcloud, to be added to the present ones."""
-        return self.place.environment()
+        # Not in the environment of the place, which a shell takes over: another passphrase's key is kept nowhere.
+        return self.place.environment() | {"BEZEL_KEPT_KEYS": str(self.place.keys)}
 
     def prepare(self, stack: str, *, accepted: bool = True) -> None:
         """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.

@@ -61,6 +61,11 @@ class EnginePlace:
         return added
 
     @property
+    def keys(self) -> Path:
+        """Where a CLI that `tools/toolchain` built keeps the keys that it derives from the passphrase."""
+        return self.folder.absolute() / "keys"
+
+    @property
     def home(self) -> Path:
         """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
         return self.folder.absolute() / f"pulumi-home-{self.provider}"
@@ -69,7 +74,7 @@ class EnginePlace:
         """Make state folder and passphrase, and link the stand-ins, where they are missing."""
         if self.provider == "stand-in":
             self._install_plugins()
-        for folder in (self.folder, self.folder / "state"):
+        for folder in (self.folder, self.folder / "state", self.keys):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         passphrase = self.folder / "passphrase"
         if passphrase.exists():
