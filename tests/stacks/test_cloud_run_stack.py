@@ -1,5 +1,6 @@
 """A whole plan as resources: the plan's values arrive, in the right order, and nothing else is exposed."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,8 +24,15 @@ def declare_plan(*, preview: bool = False, **settings: Any) -> Declarations:
     return declare(lambda: deploy(made), preview=preview)
 
 
+@cache
+def declare_plain() -> Declarations:
+    """Declare the plan without further settings, once for all tests that only read it."""
+    return declare_plan()
+
+
 def template(**settings: Any) -> dict[str, Any]:
-    return dict(declare_plan(**settings).one(SERVICE).inputs["template"])
+    declared = declare_plan(**settings) if settings else declare_plain()
+    return dict(declared.one(SERVICE).inputs["template"])
 
 
 @pytest.mark.slow
@@ -115,7 +123,7 @@ def test_production_is_protected_from_a_destroy(environment: str, protected: boo
 
 @pytest.mark.slow
 def test_nobody_but_the_named_callers_is_let_in() -> None:
-    assert not declare_plan().of("ServiceIamMember")
+    assert not declare_plain().of("ServiceIamMember")
     named = declare_plan(access={"invokers": ["user:a@acme.example"]})
     assert named.one("ServiceIamMember").inputs["member"] == "user:a@acme.example"
     assert "allUsers" not in named.everything()
@@ -126,17 +134,17 @@ def test_a_public_service_lets_everybody_in_and_is_checked_as_such() -> None:
     declared = declare_plan(access={"public": True})
     assert declared.one("ServiceIamMember").inputs["member"] == "allUsers"
     assert declared.one("HealthCheck").inputs["public"] is True
-    assert declare_plan().one("HealthCheck").inputs["public"] is False
+    assert declare_plain().one("HealthCheck").inputs["public"] is False
 
 
 @pytest.mark.slow
 def test_a_failed_operation_on_the_service_is_explained() -> None:
-    assert declare_plan().one(SERVICE).hooks
+    assert declare_plain().one(SERVICE).hooks
 
 
 @pytest.mark.slow
 def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
-    declared = declare_plan()
+    declared = declare_plain()
     assert declared.one("HealthCheck").inputs["revision"] == CREATED
     assert declared.one("ShortBenchmark").inputs["revision"] == CREATED
 
@@ -164,7 +172,7 @@ def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
-    (component,) = declare_plan().of("CloudRunGpuService")
+    (component,) = declare_plain().of("CloudRunGpuService")
     assert component.outputs["revision"] == REVISION
 
 
@@ -182,7 +190,7 @@ def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: 
         "egress": "ALL_TRAFFIC",
         "networkInterfaces": [{"subnetwork": "llm-east", "tags": ["llm"]}],
     }
-    plain = declare_plan().one(SERVICE).inputs
+    plain = declare_plain().one(SERVICE).inputs
     assert plain["ingress"] == "INGRESS_TRAFFIC_ALL"
     assert "vpcAccess" not in plain["template"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -31,6 +31,18 @@ def declare_lease(config: dict[str, Any] | None = None, *, preview: bool = False
     return declare(lambda: deploy(made), preview=preview)
 
 
+@cache
+def declare_plain() -> Declarations:
+    """Declare the lease of four chips as it is, once for all tests that only read it."""
+    return declare_lease()
+
+
+@cache
+def declare_gpus() -> Declarations:
+    """Declare the lease of eight GPUs as it is, once for all tests that only read it."""
+    return declare_lease(L4X8)
+
+
 def node_of(declared: Declarations) -> dict[str, Any]:
     (spec,) = declared.one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"]
     return dict(spec["node"])
@@ -38,7 +50,7 @@ def node_of(declared: Declarations) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_plan_arrives_at_the_queue() -> None:
-    declared = declare_lease()
+    declared = declare_plain()
     request = declared.one("TpuRequest").inputs
     assert [(one["zone"], one["patience_seconds"]) for one in request["zones"]] == [
         ("europe-west4-a", 1800),
@@ -63,7 +75,7 @@ def test_a_machine_gets_what_to_run_and_no_secret() -> None:
 
 @pytest.mark.slow
 def test_no_machine_has_an_address_and_only_the_gateway_reaches_it() -> None:
-    declared = declare_lease()
+    declared = declare_plain()
     assert node_of(declared)["networkConfig"]["enableExternalIps"] is False
     (rule,) = declared.of("compute/firewall:Firewall")
     interface = declared.one(GATEWAY).inputs["template"]["vpcAccess"]["networkInterfaces"][0]
@@ -78,12 +90,12 @@ def test_no_machine_has_an_address_and_only_the_gateway_reaches_it() -> None:
 
 @pytest.mark.slow
 def test_a_way_to_the_internet_is_there_only_where_it_was_asked_for() -> None:
-    assert len(declare_lease(L4X8).of("compute/routerNat:RouterNat")) == 1
+    assert len(declare_gpus().of("compute/routerNat:RouterNat")) == 1
 
 
 @pytest.mark.slow
 def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
-    declared = declare_lease()
+    declared = declare_plain()
     gateway = declared.one(GATEWAY)
     (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
     assert environment["value"] == gateway_configuration(["10.64.0.5"], 8000)
@@ -112,9 +124,9 @@ def own_folder(declared: Declarations) -> str:
 
 @pytest.mark.slow
 def test_a_machine_writes_compiled_graphs_to_its_own_folder_only() -> None:
-    folder = own_folder(declare_lease())
+    folder = own_folder(declare_plain())
     assert folder == "compile-cache/acme-llm/bezel-moe/gemma-4-26b-a4b-it/v6e-4/0.32.0/"
-    cache = node_of(declare_lease())["metadata"]["bezel-compile-cache"]
+    cache = node_of(declare_plain())["metadata"]["bezel-compile-cache"]
     assert f"{cache}/" == f"gs://acme-llm-models/{folder}"
     without = declare_lease(lease={"compile_cache": False}).of("BucketIAMMember")
     assert [one.inputs["role"] for one in without] == ["roles/storage.objectViewer"]
@@ -140,12 +152,12 @@ def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
     for name in names:
         assert two.by_name(name).inputs == three.by_name(name).inputs
     assert two.one(GATEWAY).inputs != three.one(GATEWAY).inputs
-    assert declare_lease().by_name("vllm-lease-request").inputs == two.by_name("vllm-lease-request").inputs
+    assert declare_plain().by_name("vllm-lease-request").inputs == two.by_name("vllm-lease-request").inputs
 
 
 @pytest.mark.slow
 def test_eight_gpus_are_asked_for_as_a_machine() -> None:
-    body = declare_lease(L4X8).one("TpuRequest").inputs["body"]
+    body = declare_gpus().one("TpuRequest").inputs["body"]
     assert body["machineType"] == "g2-standard-96"
     assert body["scheduling"]["provisioningModel"] == "SPOT"
     assert body["scheduling"]["maxRunDuration"]["seconds"] == "14400"
@@ -230,7 +242,7 @@ def test_with_hours_an_alert_names_each_job_and_no_machine_its_end() -> None:
 
 @pytest.mark.slow
 def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
-    declared = declare_lease()
+    declared = declare_plain()
     assert declared.of(JOB) == []
     assert declared.of("projects/iAMMember:IAMMember") == []
     assert "hours" not in declared.one("TpuRequest").inputs
@@ -240,7 +252,7 @@ def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
 def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
     declared = declare_lease(access={"ingress": "internal"}, smoke={"inside": True})
     assert declared.one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_INTERNAL_ONLY"
-    assert declare_lease().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
+    assert declare_plain().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
 
 
 @pytest.mark.slow
@@ -263,7 +275,7 @@ def test_machines_write_the_notice_of_their_end_only_with_alerts() -> None:
     policies = declared.of("monitoring/alertPolicy:AlertPolicy")
     assert {policy.name for policy in policies} == {"vllm-observability-lease-ends", "vllm-observability-errors"}
     assert all(declared.waits_for(policy, declared.one(GATEWAY)) for policy in policies)
-    for unwatched in (declare_lease(), declare_lease(observability={"dashboard": True})):
+    for unwatched in (declare_plain(), declare_lease(observability={"dashboard": True})):
         assert "bezel-end-notice" not in node_of(unwatched)["metadata"]
         assert not unwatched.of("projects/iAMMember:IAMMember")
         assert not unwatched.of("monitoring/alertPolicy:AlertPolicy")
