@@ -45,7 +45,7 @@ def test_every_kind_and_every_parameter_is_listed(bezel: Bezel) -> None:
     code, out, _ = bezel("fault", "list")
     assert code == 0
     for kind in KINDS.values():
-        assert f"\n{kind.name} " in f"\n{out}"
+        assert f"\n{kind.name}: " in f"\n{out}"
         assert all(f" {parameter.name}={parameter.default}" in out for parameter in kind.parameters.values())
 
 
