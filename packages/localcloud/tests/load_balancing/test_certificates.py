@@ -112,12 +112,12 @@ def test_a_proxy_has_certificates_of_both_products_in_each_spelling(project):
     name = make_authorized(project)
     make_balancer(project)
     host = "//certificatemanager.googleapis.com/"
-    certificate = f"{GLOBAL}/sslCertificates/cert"
+    managed = f"{GLOBAL}/sslCertificates/cert"
     for link in (f"{host}{name}", f"https:{host}v1/{name}"):
-        body = {"sslCertificates": [link, certificate]}
+        body = {"sslCertificates": [link, managed]}
         project.ok("POST", f"{COMPUTE}/targetHttpsProxies/https/setSslCertificates", body)
         shown = project.ok("GET", f"{COMPUTE}/global/targetHttpsProxies/https")["sslCertificates"]
-        assert shown == [f"{host}{name}", f"http://127.0.0.1:1/compute/v1/{certificate}"]
+        assert shown == [f"{host}{name}", f"http://127.0.0.1:1/compute/v1/{managed}"]
     project.refusal(400, "DELETE", f"{MANAGER}/certificates/cert")
     absent = {"sslCertificates": [f"{host}{name}x"]}
     project.refusal(404, "POST", f"{COMPUTE}/targetHttpsProxies/https/setSslCertificates", absent)
