@@ -51,7 +51,7 @@ def test_width_and_colours_follow_the_stream_and_the_variables(
     assert screen_of(io.StringIO(), environ) == in_pipe
 
 
-def test_a_message_fits_a_terminal_and_a_log_gets_a_line_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_fits_a_terminal_and_a_log_keeps_its_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     sentence, example = "Repair: " + "word " * 30, "     - {item: vcpu}" + " " * 90 + "# copied"
     log = io.StringIO()
