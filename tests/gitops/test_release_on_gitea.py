@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops, pytest.mark.timeout(1200)]
 VERSION = "0.1.0"
 EARLIER = "0.0.9"
+WORKFLOWS, WORKFLOW = Path(".github/workflows"), "release.yml"
 SECONDS = 600
 PULUMI = Path(sys.executable).parent / "pulumi"
 HOSTS = ROOT / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
@@ -44,12 +45,19 @@ def copy(forge: Forge, act: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
     The release's own `.ci/run` is left to `make test`, which this test is a part of.
     """
-    copy = WorkingCopy.of(tmp_path_factory.mktemp("copy") / "tree", forge.address(), tracked_files())
+    folder = tmp_path_factory.mktemp("copy")
+    earlier = WorkingCopy.of(folder / "earlier", forge.address(), ["LICENSE"])
+    earlier.push("main")
+    earlier.git("push", "--quiet", earlier.remote, f"HEAD:refs/tags/v{EARLIER}")
+    forge.wait_for("the first commit", lambda: not forge.repository("GET", "")["empty"])
+    # The other workflows would run the tests, this one among them.
+    names = [name for name in tracked_files() if Path(name).parent != WORKFLOWS or Path(name).name == WORKFLOW]
+    copy = WorkingCopy.of(folder / "tree", forge.address(), names)
     changelog = (copy.folder / "CHANGELOG.md").read_text()
     copy.write("CHANGELOG.md", changelog.replace("## Unreleased", f"## {VERSION}"))
     copy.write(".ci/run", "#!/bin/sh\necho all tests passed\n")
     copy.commit("Release")
-    copy.push("main")
+    copy.push("main", force=True)
     with runner_of(forge, tmp_path_factory.mktemp("runner") / "work", act, os.environ):
         yield copy
 
@@ -61,7 +69,7 @@ def files(forge: Forge, copy: WorkingCopy, tmp_path_factory: pytest.TempPathFact
     publish_site(forge, folder / "earlier")
     copy.git("tag", f"v{VERSION}")
     copy.git("push", "--quiet", copy.remote, f"v{VERSION}")
-    run = forge.wait_for_end("release.yml", SECONDS, head_sha=copy.git("rev-parse", "HEAD"), event="push")
+    run = forge.wait_for_end(WORKFLOW, SECONDS, head_sha=copy.git("rev-parse", "HEAD"), event="push")
     assert run["conclusion"] == "success", forge.log_of(run["id"])
     (folder / "dist").mkdir()
     for asset in forge.repository("GET", f"/releases/tags/v{VERSION}")["assets"]:
@@ -169,7 +177,7 @@ def test_a_tag_of_another_version_publishes_nothing(forge: Forge, copy: WorkingC
     commit = copy.commit("Another")
     copy.git("tag", "v9.9.9")
     copy.git("push", "--quiet", copy.remote, "v9.9.9")
-    run = forge.wait_for_end("release.yml", SECONDS, head_sha=commit)
+    run = forge.wait_for_end(WORKFLOW, SECONDS, head_sha=commit)
     assert run["conclusion"] == "failure"
     assert f"the tag is v9.9.9, pyproject.toml says {VERSION}" in forge.log_of(run["id"])
     assert forge.repository("GET", "/releases/tags/v9.9.9", ok=False).status_code == 404
