@@ -52,8 +52,8 @@ def test_every_row_is_of_a_page() -> None:
 @pytest.mark.parametrize(("row", "test"), TABLE["test"].items())
 def test_a_named_test_has_the_words_of_its_command(row: str, test: str) -> None:
     text = (ROOT / test).read_text(encoding="utf-8")
-    parts = [Path(part).name for part in row.split()[1:] if part not in {"-m", "--find-links"}]
-    assert [part for part in parts if part not in text] == []
+    names = [Path(word).name for word in row.split()[1:] if word not in {"-m", "--find-links"}]
+    assert [name for name in names if name not in text] == []
     assert len(TABLE["test"]) > len(TABLE["reason"])
 
 

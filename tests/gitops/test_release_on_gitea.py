@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -111,7 +111,7 @@ def test_the_release_has_every_file_with_its_checksum_and_the_notes(
     assert sums == {name: hashlib.sha256((files / name).read_bytes()).hexdigest() for name in names - {CHECKSUMS}}
 
 
-def test_the_wheels_are_a_program_that_plans_a_stack(files: Path, tmp_path: Path) -> None:
+def test_the_wheels_are_a_program_that_makes_a_project(files: Path, tmp_path: Path) -> None:
     environment = FreshEnvironment.make(tmp_path / "environment", files, "bezel")
     command = [environment.folder / "bin" / "bezel", "new", "chat", "--yes", "--packages", files]
     made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
@@ -156,10 +156,28 @@ def test_the_packs_judge_a_state_without_a_clone(files: Path, tmp_path: Path) ->
         check=False,
     )
     assert synced.returncode == 0, synced.stderr
-    code = "from bezel_policies.price.pack import POLICIES; print(len(POLICIES))"
-    python = tmp_path / "packs" / ".venv" / "bin" / "python"
-    shown = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert int(shown.stdout) > 0
+    (tmp_path / "packs" / "state.json").write_text(json.dumps(state(instances=40)))
+    judge = [PULUMI, "policy", "analyze", "--file", "state.json", "--policy-pack", "hardware_cost"]
+    judge += ["--policy-pack-config", "hardware_cost.dev.json"]
+    judged = subprocess.run(
+        judge, cwd=tmp_path / "packs", env=variables, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert judged.returncode == 1, judged.stdout + judged.stderr
+    assert "template.scaling.maxInstanceCount = 40" in judged.stdout
+
+
+def state(*, instances: int) -> dict[str, Any]:
+    """A state, as `pulumi stack export` writes it, with one service."""
+    container = {"image": "vllm/vllm-openai:latest", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    template = {"scaling": {"maxInstanceCount": instances}, "containers": [container]}
+    template["nodeSelector"] = {"accelerator": "nvidia-l4"}
+    kind, stack = "gcp:cloudrunv2/service:Service", "pulumi:pulumi:Stack"
+    service = {"urn": f"urn:pulumi:dev::shop::{kind}::chat", "custom": True, "id": "chat", "type": kind}
+    inputs = {"location": "us-east4", "name": "chat", "template": template}
+    rows = [{"urn": f"urn:pulumi:dev::shop::{stack}::shop-dev", "custom": False, "type": stack}, service]
+    manifest = {"time": "2026-11-29T00:00:00Z", "magic": "", "version": ""}
+    service |= {"inputs": inputs, "outputs": {}}
+    return {"version": 3, "deployment": {"manifest": manifest, "resources": rows}}
 
 
 def pulumi_variables(folder: Path) -> dict[str, str]:
