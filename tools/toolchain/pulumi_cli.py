@@ -8,19 +8,22 @@
 Leaves out the virtual environment (`environment`) and the cache's folders (`cache`).
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
-import tarfile
-import urllib.error
-import urllib.request
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cache
 import progress
 import pulumi_source
+
+if TYPE_CHECKING:
+    import tarfile
 
 VERSION = "3.274.1"
 GO_MINIMUM = (1, 26)
@@ -92,6 +95,8 @@ def _on_path() -> Path | None:
 
 
 def _download() -> Path:
+    import tarfile  # late, as what fetches: half of the start of each recipe of `make`, which finds a CLI
+
     systems = {"Linux": "linux", "Darwin": "darwin"}
     machines = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
     system, machine = systems.get(platform.system()), machines.get(platform.machine())
@@ -121,6 +126,8 @@ def _download() -> Path:
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    import tarfile
+
     # Python before 3.11.4 has no filters; the archive is the published one by its checksum.
     if hasattr(tarfile, "data_filter"):
         tar.extract(member, folder, filter="data")
@@ -129,6 +136,9 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> Non
 
 
 def _fetch(url: str) -> bytes:
+    import urllib.error
+    import urllib.request
+
     try:
         with urllib.request.urlopen(url, timeout=CONNECT_SECONDS) as answer:  # noqa: S310 -- https, or a test's own server
             content: bytes = answer.read()
