@@ -21,7 +21,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check fast test test-wide test-long clients contract lint types reports site forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check fast test rules test-wide test-long clients contract lint types reports site forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -67,8 +67,11 @@ types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## run the tests of every rule, on the engine
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long and not wide"
+test: ## run lint, types and the tests of every rule, on the engine
+	@$(MAKE) --no-print-directory -j3 rules lint types
+
+rules: setup-dev
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "not wide and not long"
 
 test-wide: setup-dev ## run further cases of what `make test` tries: variants
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"

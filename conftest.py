@@ -45,20 +45,16 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
 WORKER_FORKS = Path(__file__).parent / "tests" / "support" / "worker_forks"
-# The selections of the Makefile's recipes, each with the marks of which a module's text has one.
-FAST = "not slow"
-SELECTIONS = {
-    FAST: (),
-    "slow and not long and not wide": ("mark.slow", "parametrize"),
-    "wide and not long": ("mark.wide",),
-    "long and not clients and not gitops": ("mark.long",),
-}
 SLOW = ("slow", "wide", "long")
+FAST = "not slow"
+# The selections of the Makefile's recipes that leave out marks, and those that want a mark.
+WITHOUT = {FAST: SLOW, "not wide and not long": ("wide", "long")}
+WITH = {"wide and not long": "wide", "long and not clients and not gitops": "long"}
+SELECTIONS = (*WITHOUT, *WITH)
 # Of a table of cases `make check` tries so many, the first and the last, and `make test` the others.
 QUICK_CASES = 2
 # Where Linux keeps files in memory, and how much has to be free there; the fast tests write a tenth of it.
 MEMORY, LEAST_MEMORY = Path("/dev/shm"), 2**30  # noqa: S108 - only the parent of pytest's own folder
-WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -100,12 +96,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if wanted not in SELECTIONS or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    whole = WHOLE_ENGINE in collection_path.parents
-    if wanted == FAST:
-        return whole or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()) or None
+    if wanted in WITH:
+        return f"mark.{WITH[wanted]}" not in text or None
     # In the folder of the engine's runs every test is slow, whatever its module says.
-    present = (whole and "mark.slow" in SELECTIONS[wanted]) or any(mark in text for mark in SELECTIONS[wanted])
-    return not present or None
+    if wanted == FAST and WHOLE_ENGINE in collection_path.parents:
+        return True
+    marks = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in WITHOUT[wanted])
+    return any(line.startswith(marks) for line in text.splitlines()) or None
 
 
 @pytest.hookimpl(wrapper=True)

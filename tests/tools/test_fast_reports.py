@@ -32,7 +32,7 @@ def test_left_out(): pytest.skip("no need")
 """
 
 
-SLOW = "slow and not long and not wide"
+SLOW = "not wide and not long"
 
 
 def run(folder: Path, selection: str, *names: str) -> subprocess.CompletedProcess[str]:

@@ -29,10 +29,10 @@ def test_slow_number(number): ...
     ("selection", "numbers", "slow_numbers"),
     [
         ("not slow", "06", ""),
-        ("slow and not long and not wide", "12345", "0"),
+        ("not wide and not long", "0123456", "0"),
     ],
 )
-def test_each_case_is_collected_for_one_selection(
+def test_a_selection_has_its_cases_of_a_table(
     tmp_path: Path, selection: str, numbers: str, slow_numbers: str
 ) -> None:
     shutil.copy(ROOT / "conftest.py", tmp_path)

@@ -1,4 +1,4 @@
-"""Every test is run by exactly one recipe of the Makefile; what outside clients run quickly is run by two."""
+"""Every test is run by one recipe of the Makefile; by two what is fast and what outside clients run."""
 
 import itertools
 import json
@@ -13,7 +13,8 @@ from _pytest.mark.expression import Expression
 
 ROOT = Path(__file__).parents[2]
 MARKS = ("slow", "wide", "long", "clients", "gitops")
-COLLECTING = ("fast", "test", "test-wide", "test-long")
+COLLECTING = ("fast", "rules", "test-wide", "test-long")
+TWICE = {"fast", "clients"}
 
 
 def read_selections() -> dict[str, str]:
@@ -51,8 +52,10 @@ POSSIBLE = [
 @pytest.mark.parametrize("marks", POSSIBLE, ids=lambda marks: "-".join(sorted(marks)) or "none")
 def test_marks_lead_to_one_recipe(marks: set[str]) -> None:
     recipes = set(recipes_of(marks))
-    assert len(recipes - {"clients"}) == 1 or recipes == {"clients"}
+    assert len(recipes - TWICE) == 1 or recipes == {"clients"}
     assert ("clients" in recipes) == ("clients" in marks)
+    assert ("fast" in recipes) == (not marks)
+    assert "fast" not in recipes or "rules" in recipes
 
 
 def test_conftest_knows_the_selections() -> None:
@@ -77,7 +80,7 @@ def test_every_test_is_run_by_one_recipe(tmp_path: Path) -> None:
         recipes = recipes_of(set(test["marks"]))
         counts.update(recipes)
         dropped = [read_selections()[recipe] in test["ignored by"] for recipe in recipes if recipe in COLLECTING]
-        if len(set(recipes) - {"clients"}) > 1 or not recipes or any(dropped):
+        if len(set(recipes) - TWICE) > 1 or not recipes or any(dropped):
             lost.append((test["id"], recipes))
     assert lost == []
     assert all(counts[recipe] for recipe in read_selections())

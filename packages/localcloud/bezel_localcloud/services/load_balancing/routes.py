@@ -6,7 +6,6 @@ of a region: that is the proxy's.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from bezel_localcloud.core.json_types import Json
@@ -118,7 +117,9 @@ def _certificates(store: Store, proxy: Json) -> Iterator[tuple[str, str]]:
 def _matcher(url_map: Json, host: str) -> Json:
     """The path matcher of a host: its own, that of its longest wildcard, that of "*", else the map itself."""
     hosts = {pattern: rule["pathMatcher"] for rule in url_map.get("hostRules", []) for pattern in rule.get("hosts", [])}
-    fitting = [pattern for pattern in hosts if pattern == host or ("*" in pattern and fnmatchcase(host, pattern))]
+    fitting = [
+        pattern for pattern in hosts if pattern == host or (pattern.startswith("*") and host.endswith(pattern[1:]))
+    ]
     if not fitting:
         return url_map
     best = max(fitting, key=lambda pattern: (pattern == host, len(pattern)))
