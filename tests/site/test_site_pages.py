@@ -10,6 +10,7 @@ import pytest
 from bezel_base.errors import Problem, UserError
 from tools.site.diagrams import with_layers
 from tools.site.dialect import with_wide_lists
+from tools.site.generator import generate
 from tools.site.links import broken_links
 from tools.site.navigation import Section, navigation, title_of
 from tools.site.pages import write_pages
@@ -191,6 +192,15 @@ def test_a_folder_that_is_no_release_is_refused(tmp_path: Path, name: str) -> No
     with pytest.raises(UserError, match=r"name a release, e\.g\. 0\.2\.0"):
         add_version(tmp_path / "site", name, html(tmp_path / "built", {"index.html": ""}))
     assert not (tmp_path / "site").exists()
+
+
+def test_a_generator_that_is_missing_or_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"run `python3 tools/toolchain site`"):
+        generate(tmp_path, "{}", tmp_path / "zensical")
+    (tmp_path / "zensical").write_text("#!/bin/sh\necho no such setting\n")
+    (tmp_path / "zensical").chmod(0o755)
+    with pytest.raises(UserError, match="zensical failed:\nno such setting"):
+        generate(tmp_path, "{}", tmp_path / "zensical")
 
 
 def test_an_archive_that_is_no_site_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel_base.errors import UserError
+from bezel_base.errors import Problem, UserError
 from tools.site.pages import FILE_WORKER, STYLE
 
 if TYPE_CHECKING:
@@ -90,14 +90,22 @@ def configuration(sections: Sequence[Section], below: Mapping[str, Sequence[str]
     return json.dumps(settings, indent=2)
 
 
-def generate(folder: Path, text: str) -> Path:
+def generate(folder: Path, text: str, program: Path = ZENSICAL) -> Path:
     """Build the pages in `folder`/pages; return the folder of the site.
 
+    Args:
+        folder: The project's.
+        text: The configuration.
+        program: The generator.
+
     Raises:
-        UserError: The generator failed; the last lines of its output.
+        UserError: The generator is not installed, or failed: the last lines of its output.
     """
+    if not program.is_file():
+        consequence = "The generator of the site is not installed, so no page is built."
+        raise UserError(Problem("generator", str(program), consequence, "run `python3 tools/toolchain site`."))
     (folder / "mkdocs.yml").write_text(text, encoding="utf-8")
-    command = [str(ZENSICAL), "build", "--clean", "-f", "mkdocs.yml"]
+    command = [str(program), "build", "--clean", "-f", "mkdocs.yml"]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
     if run.returncode or not (folder / BUILT / "index.html").is_file():
         lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
