@@ -32,9 +32,7 @@ def test_slow_number(number): ...
         ("not wide and not long", "0123456", "0"),
     ],
 )
-def test_a_selection_has_its_cases_of_a_table(
-    tmp_path: Path, selection: str, numbers: str, slow_numbers: str
-) -> None:
+def test_a_selection_has_its_cases_of_a_table(tmp_path: Path, selection: str, numbers: str, slow_numbers: str) -> None:
     shutil.copy(ROOT / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers =\n  {MARKS}")
     (tmp_path / "test_numbers.py").write_text(TESTS)
