@@ -119,7 +119,7 @@ def _arguments_of(each: Operation) -> str:
         rows.append((shown, f"`{name}`", help_text(field)))
     guide = guide_of(each.name).text(lambda name: f"`{operation(name).command_line()}`")
     heading = f"## `bezel {each.command}`\nTool `{each.name}`: {each.help}. {guide}\n\n"
-    return heading + table(("command line", "tool", "what it is"), rows)
+    return heading + (table(("command line", "tool", "what it is"), rows) if rows else "It has no arguments.\n")
 
 
 def exit_codes() -> str:
