@@ -8,6 +8,7 @@ connect (`bezel_base.loopback`). Needs the extra `web`.
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ class ServerOptions:
         access_log: Whether each request is logged (`uvicorn.access`).
         lifespan: Whether the application gets the events of the server's start and end.
         certificate: Files of the certificate and its key for https; None for http.
+        context: Of https, in place of `certificate`, where the name that a client asks for decides.
         alpn: Protocols that are offered over https, most preferred first; empty for uvicorn's.
     """
 
@@ -50,6 +52,7 @@ class ServerOptions:
     access_log: bool = False
     lifespan: bool = False
     certificate: tuple[Path, Path] | None = None
+    context: ssl.SSLContext | None = None
     alpn: tuple[str, ...] = ()
 
 
@@ -142,6 +145,7 @@ def _config(app: ASGIApp, options: ServerOptions) -> uvicorn.Config:
         ssl_keyfile=key,
     )
     config.load()
+    config.ssl = options.context or config.ssl
     if config.ssl is not None and options.alpn:
         config.ssl.set_alpn_protocols([*options.alpn])
     return config

@@ -25,18 +25,22 @@ LINGER, LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds in which a client tha
 class Door:
     """An application behind the checks of a port."""
 
-    def __init__(self, app: ASGIApp, max_body: Callable[[str], int]) -> None:
+    def __init__(
+        self, app: ASGIApp, max_body: Callable[[str], int], is_served: Callable[[str], bool] | None = None
+    ) -> None:
         """Guard an application.
 
         Args:
             app: The guarded application.
             max_body: Path -> limit of a request's body there in bytes.
+            is_served: Whether a request may have `HOST[:PORT]`; None for the names of the loopback.
         """
         self._app = Bounded(app, max_body)
+        self._is_served = is_served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; the server has set `scope[OWN]` to whether the daemon's own user sent it."""
-        refusal = foreign(scope["headers"]) if scope[OWN] else OTHER_USER
+        refusal = foreign(scope["headers"], self._is_served) if scope[OWN] else OTHER_USER
         if refusal:
             await _refuse(_Body(scope, receive, send, 0).send, 403, refusal)
             return

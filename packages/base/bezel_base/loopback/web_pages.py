@@ -20,7 +20,7 @@ language (PowerShell).
 import functools
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -32,20 +32,22 @@ _AUTHORITY = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d*)?", re.ASC
 _DEFAULT_PORT = re.compile(r":(?:0*80)?\Z", re.ASCII)
 
 
-def foreign(headers: Headers) -> str:
+def foreign(headers: Headers, is_served: Callable[[str], bool] | None = None) -> str:
     """Return why a request was not meant for this machine's own programs and pages; "" if nothing says so.
 
     Args:
         headers: Names in lower case and values, as ASGI has them.
+        is_served: Whether `HOST[:PORT]` is one that the port serves; None for the names of the loopback.
     """
+    is_known = is_served or is_loopback
     hosts = _values(headers, b"host")
     if len(hosts) != 1:
         return f"The request has {len(hosts)} Host lines: send one."
-    if not is_loopback(hosts[0]):
+    if not is_known(hosts[0]):
         return f"Host {hosts[0]!r} is not this machine's loopback: use 127.0.0.1 or localhost."
     origins = _values(headers, b"origin")
     for origin in origins:
-        if not is_loopback(_authority(origin)):
+        if not is_known(_authority(origin)):
             return f"Origin {origin!r} is not this machine's loopback: pages of other hosts have no access."
     return "" if origins else _without_origin(headers, hosts[0])
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,9 @@ class HttpServer:
         listener: socket.socket,
         max_body: Callable[[str], int],
         certificate: tuple[Path, Path] | None = None,
+        *,
+        context: ssl.SSLContext | None = None,
+        is_served: Callable[[str], bool] | None = None,
     ) -> None:
         """Serve an application on a socket.
 
@@ -254,17 +258,20 @@ class HttpServer:
             listener: Bound and listening.
             max_body: Path -> limit of a request's body there in bytes.
             certificate: Files of the certificate and its key for https; None for http.
+            context: Of https, in place of a certificate.
+            is_served: Whether a request may have `HOST[:PORT]`; None for the names of the loopback.
         """
         options = ServerOptions(
             protocol=_Protocol,
             longest_head=LONGEST_HEAD,
             keep_alive_seconds=60,
             certificate=certificate,
+            context=context,
             # Clients that know both get HTTP/1.1; one that knows HTTP/2 alone, as gRPC does, is refused in its words.
             alpn=("http/1.1", "h2"),
         )
         self.address = "{}:{}".format(*listener.getsockname())
-        self._server = WebServer(Door(app, max_body), [listener], options)
+        self._server = WebServer(Door(app, max_body, is_served), [listener], options)
 
     async def start(self) -> None:
         """Start serving; return when connections are accepted."""
