@@ -20,7 +20,7 @@ COMMANDS = Path(__file__).with_name("commands.toml")
 _RUN = "bezel.cli.operation:run"  # of a command that is an operation
 _BENCHMARK = "bench"  # the command that has those of the benchmark's package
 _LOCALCLOUD = "local"  # the command that has those of localcloud's package
-_SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
+_SHARED = ("serve", "start", "stop", "status", "env", "token", "fault", "region")
 _TABLES = ("localcloud", "localcloud server", "serve", "content")
 _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what follows the dashes
 

@@ -16,9 +16,10 @@ PLAIN = "the next `up` is green, then nothing is left to do"
     [
         pytest.param((("quota-exceeded", {}), ("secret-missing", {})), "always", marks=pytest.mark.long),
         ((("bucket-permission-missing", {}), ("secret-permission-missing", {})), "never"),
+        ((("gpu-exhausted", {}),), "never"),
         pytest.param((("never-healthy", {}), ("slow-start", {"factor": 200})), "always", marks=pytest.mark.long),
     ],
-    ids=["quota-secret", "bucket-permission", "never-healthy"],
+    ids=["quota-secret", "bucket-permission", "gpu-exhausted", "never-healthy"],
 )
 def test_what_is_wrong_outside_the_stack_file_is_mended_and_deployed(
     stage: FaultHarness, faults: Sequence[tuple[str, dict[str, object]]], protection: str
@@ -83,6 +84,7 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
     [
         (("crash-loop", {"after_seconds": 0.5}, ("--deadline", "8")), ("engine-death", {"after_requests": 3}, ())),
         (("operation-fails-late", {}, ()), ("operation-never-ends", {}, ("--deadline", "8"))),
+        (("region-down", {}, ("--deadline", "8")),),
     ],
     ids=lambda faults: "-".join(kind for kind, _, _ in faults),
 )

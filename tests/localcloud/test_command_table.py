@@ -13,7 +13,7 @@ from bezel_localcloud.command.program import Program
 from bezel_localcloud.command.table import program_table
 from bezel_localcloud.core.files.locks import using
 
-SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
+SHARED = ("serve", "start", "stop", "status", "env", "token", "fault", "region")
 # What `bezel local` takes for Pulumi, and the options of the server, which each of its commands takes.
 OF_BEZEL = {"--provider", "--model", "--server", "--speed"}
 

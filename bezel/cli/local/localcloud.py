@@ -1,4 +1,4 @@
-"""`bezel local serve|start|stop|status|env|token|fault`: the commands of `localcloud`, for the project around if any.
+"""`bezel local serve|start|...|fault|region`: the commands of `localcloud`, for the project around if any.
 
 Owns the variables that lead an engine to localcloud. Leaves out the words of the program (`bezel.cli.local.program`),
 the commands (`bezel_localcloud.command`) and stacks (`bezel.cli.local.stacks`).

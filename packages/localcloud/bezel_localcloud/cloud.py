@@ -39,6 +39,7 @@ from bezel_localcloud.routing.bare_paths import BarePaths
 from bezel_localcloud.routing.generation import Generation
 from bezel_localcloud.routing.route_table import RouteTable
 from bezel_localcloud.routing.unknown_methods import unknown_method
+from bezel_localcloud.services.balancer.balancers import Balancers
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
 from bezel_localcloud.services.cloud_run.runtime.jobs import JobRunner
@@ -105,6 +106,7 @@ class Cloud:
         self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
         self.jobs = JobRunner(self, launcher, timing)
+        self.balancers = Balancers(self)
         self.faults.listen(self._heed_full_disk)
         self.holds = Breakpoints()
         self.nodes = nodes(self)

@@ -1,4 +1,4 @@
-"""localcloud's own API below /localcloud/: faults, breakpoints, inventory, reset.
+"""localcloud's own API below /localcloud/: faults, breakpoints, inventory, load balancers, reset.
 
 A breakpoint stops one API call at its boundary, to rehearse a kill there. `PUT /localcloud/hold {"method": "POST",
 "path": "/run/v2/*/services", "nth": 1, "when": "before" | "after"}` sets it. `GET ...?seconds=30` waits until a call
@@ -25,6 +25,7 @@ from bezel_localcloud.core.paths import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, DE
 from bezel_localcloud.faults.kinds import FaultError, Value, kind_of, parse_parameters, table
 from bezel_localcloud.http.request_log import Hold
 from bezel_localcloud.routing.router import Api, Call
+from bezel_localcloud.services.balancer.nearness import AREAS, is_place
 from bezel_localcloud.services.certificate_manager import kinds as certificate_manager
 from bezel_localcloud.services.compute.auto_mode import is_built_in
 from bezel_localcloud.services.dns.api import ZONE
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import httpx
 
 _HOLD, _FAULTS, _RESET = "/localcloud/hold", "/localcloud/faults", "/localcloud/reset"
+_TRAFFIC = "/localcloud/balancers"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 # Kinds of the rows that users created; their lists in the inventory are named in the plural.
 _CREATED = (
@@ -147,6 +149,22 @@ def clear(call: Call) -> Json:
         return {"cleared": call.cloud.faults.clear(kind_of(call.param("kind")).name)}
     except FaultError as error:
         raise ApiError("NOT_FOUND", str(error)) from None
+
+
+@_read("GET", _TRAFFIC)
+def balancers(call: Call) -> Json:
+    """Where load balancers listen, the place of their clients, and the share of traffic that each region may get."""
+    return call.cloud.balancers.description()
+
+
+@_change("PUT", _TRAFFIC)
+async def move_clients(call: Call) -> Json:
+    """Take the clients of load balancers to be in {"place": ...}, a region or a part of the world."""
+    place = str((await call.json()).get("place", ""))
+    if not is_place(place):
+        raise invalid(f"place is {place!r}: use a region, or one of {', '.join(AREAS)}.")
+    call.cloud.balancers.move_clients(place)
+    return call.cloud.balancers.description()
 
 
 @_change("POST", _RESET)

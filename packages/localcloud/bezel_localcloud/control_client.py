@@ -1,4 +1,4 @@
-"""Requests of localcloud's own API below /localcloud/, as any client may send them: faults and the reset.
+"""Requests of localcloud's own API below /localcloud/, as any client may send them: faults, balancers, the reset.
 
 Leaves out what they do (`bezel_localcloud.control_api`).
 """
@@ -14,7 +14,7 @@ from bezel_localcloud.core.paths import Endpoint
 if TYPE_CHECKING:
     import httpx
 
-_FAULTS, _RESET = "/localcloud/faults", "/localcloud/reset"
+_FAULTS, _RESET, _BALANCERS = "/localcloud/faults", "/localcloud/reset", "/localcloud/balancers"
 _SECONDS = 30.0
 _RESET_SECONDS = 60.0
 _PAUSE_SECONDS = 0.01
@@ -53,6 +53,24 @@ def clear_faults(endpoint: Endpoint, kind: str = "") -> list[str]:
         ControlRequestError: That fault is not active, or localcloud does not respond.
     """
     return list(_request(endpoint, "DELETE", f"{_FAULTS}/{kind}" if kind else _FAULTS)["cleared"])
+
+
+def balancers(endpoint: Endpoint) -> dict[str, Any]:
+    """Where load balancers listen, the place of their clients, and the share of traffic that each region may get.
+
+    Raises:
+        ControlRequestError: localcloud does not respond.
+    """
+    return _request(endpoint, "GET", _BALANCERS)
+
+
+def move_clients(endpoint: Endpoint, place: str) -> dict[str, Any]:
+    """Take the clients of load balancers to be in a region or a part of the world; return what `balancers` shows then.
+
+    Raises:
+        ControlRequestError: There is no such place, or localcloud does not respond.
+    """
+    return _request(endpoint, "PUT", _BALANCERS, json={"place": place})
 
 
 def reset(endpoint: Endpoint) -> None:
@@ -98,7 +116,7 @@ def _request(endpoint: Endpoint, method: str, path: str, *, json: object = None)
     except (httpx.HTTPError, ValueError) as error:
         raise _no_response_error(endpoint, error) from None
     if response.is_error:
-        what = path.rsplit("/", 1)[-1] if path == _RESET else "fault"
+        what = "fault" if path.startswith(_FAULTS) else path.rsplit("/", 1)[-1]
         raise ControlRequestError(f"{what}: {body.get('error', {}).get('message', response.status_code)}")
     return body
 

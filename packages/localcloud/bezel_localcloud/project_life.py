@@ -54,6 +54,7 @@ async def serve_generation(
     # Their copies: a connection that comes between two generations waits until the next one accepts it.
     servers = _servers(cloud, {name: listener.dup() for name, listener in listeners.items()})
     await cloud.services.resume()
+    await cloud.balancers.resume()
     cloud.jobs.resume()
     cloud.machines.resume()
     cloud.quota_use.resume()
@@ -83,6 +84,7 @@ async def serve_generation(
             cloud.machines,
             cloud.nodes,
             cloud.jobs,
+            cloud.balancers,
             cloud.services,
         ):
             await part.close()

@@ -153,6 +153,13 @@ def test_the_table_of_rules_is_the_committed_one():
                     "evidence": "localcloud's own; bezel_localcloud/services/load_balancing/certificates.py",
                 },
                 {
+                    "what": "load balancers: traffic",
+                    "why": "distance is by the map, not by Google's network, from one place that a setting names; "
+                    "traffic returns to a region over a minute of the platform's time, which Google does not publish. "
+                    "Left out: HTTP/2, Cloud Armor, SSL policies, request logs, retries without a retry policy",
+                    "evidence": "localcloud's own; bezel_localcloud/services/balancer/region_choice.py",
+                },
+                {
                     "what": "Compute Engine v1",
                     "why": "is checked against the beta's document, which the provider uses: v1 accepts fields that "
                     "only the beta has",

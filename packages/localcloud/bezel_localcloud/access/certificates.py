@@ -56,9 +56,9 @@ def _make(certificate: Certificate, now: dt.datetime) -> None:
     root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localcloud of this folder")])
     root = (
-        _builder(root_name, root_name, root_key, now)
+        builder(root_name, root_name, root_key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(usage(signs_certificates=True), critical=True)
         .sign(root_key, hashes.SHA256())
     )
     names = [
@@ -67,10 +67,10 @@ def _make(certificate: Certificate, now: dt.datetime) -> None:
     ]
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAMES[0])])
     made = (
-        _builder(name, root_name, key, now)
+        builder(name, root_name, key, now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), critical=False)
         .sign(root_key, hashes.SHA256())
@@ -84,9 +84,10 @@ def _make(certificate: Certificate, now: dt.datetime) -> None:
         write_whole(path, content, mode=0o600)
 
 
-def _builder(
+def builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: dt.datetime
 ) -> x509.CertificateBuilder:
+    """A certificate of a key, valid from now on, without what depends on its use."""
     public = key.public_key()
     return (
         x509.CertificateBuilder(issuer, subject, public, x509.random_serial_number())
@@ -96,7 +97,8 @@ def _builder(
     )
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    """What a key is for: to sign certificates, or connections."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         content_commitment=False,

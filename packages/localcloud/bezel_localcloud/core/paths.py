@@ -57,6 +57,7 @@ class Paths:
         daemon_log: Log of the daemon.
         wire_log: One JSON line a request.
         certificates: Certificate of the https port, and the authority that clients trust.
+        balancer_authority: Certificate of the authority that clients of load balancers trust.
         sockets: Socket files that instances listen on.
         nodes: File systems of the machines.
         hub: Repositories that were put on the model hub, one file each.
@@ -82,6 +83,7 @@ class Paths:
         self.daemon_log = root / "logs" / "daemon.log"
         self.wire_log = root / "logs" / "wire.jsonl"
         self.certificates = root / "certificates"
+        self.balancer_authority = self.certificates / "balancer-authority.pem"
         self.sockets = root / "sockets"
         self.nodes = root / "nodes"
         self.hub = root / "hub"

@@ -49,6 +49,11 @@ class Store:
         self._depth = 0
         # By kind and name; None where there is no row.
         self._kept: dict[tuple[str, str], str | None] = {}
+        self._watchers: dict[str, Callable[[], None]] = {}
+
+    def watch(self, kinds: Iterable[str], changed: Callable[[], None]) -> None:
+        """Call a function at each change of a resource of some kinds, within the transaction, which may yet fail."""
+        self._watchers |= dict.fromkeys(kinds, changed)
 
     def close(self) -> None:
         """Close the file; the store is not usable afterwards."""
@@ -153,11 +158,17 @@ class Store:
         text = json.dumps(body)
         self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, text))
         self._keep(kind, name, text)
+        self._tell(kind)
 
     def delete(self, kind: str, name: str) -> None:
         """Remove a resource. The policy of its name stays: another kind may have that name (`delete_policy`)."""
         self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
         self._keep(kind, name, None)
+        self._tell(kind)
+
+    def _tell(self, kind: str) -> None:
+        if kind in self._watchers:
+            self._watchers[kind]()
 
     def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
         """(name, body) of a kind in order of names, limited to those with `prefix` and after `after`."""

@@ -63,7 +63,7 @@ class FaultKind:
 
     name: str
     text: str
-    place: Literal["platform", "container", "requests", "machine", "at once"]
+    place: Literal["platform", "container", "balancer", "requests", "machine", "at once"]
     parameters: dict[str, Parameter]
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from starlette.types import ASGIApp
+
 from bezel_localcloud.access.credentials.issuer_keys import IssuerKeys
 from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import Access
@@ -75,6 +77,25 @@ class Services(Protocol):
 
     def use(self, name: str) -> dict[str, RevisionUse]:
         """What each revision of a service that had an instance uses, and used."""
+
+    def application(self, name: str, tag: str = "") -> ASGIApp | None:
+        """What serves the address of a service, or of a tag, for a balancer of this process; None without one."""
+
+    def readiness(self, name: str) -> float | None:
+        """Share of a service's instances that are ready; None where the service sends no signal of health."""
+
+    def is_drained(self, region: str) -> bool:
+        """Whether a balancer sends a region no further requests."""
+
+
+class LoadBalancers(Protocol):
+    """Serves the load balancers of a project."""
+
+    def description(self) -> Json:
+        """Where they listen, and which regions they use."""
+
+    def move_clients(self, place: str) -> None:
+        """Take clients to be in a region or a part of the world from now on."""
 
 
 class Jobs(Protocol):
@@ -197,6 +218,10 @@ class Context(Protocol):
     @property
     def services(self) -> Services:
         """Cloud Run services."""
+
+    @property
+    def balancers(self) -> LoadBalancers:
+        """Load balancers."""
 
     @property
     def jobs(self) -> Jobs:

@@ -28,7 +28,7 @@ class Started:
     """An instance of no process, which takes some seconds to start."""
 
     def __init__(self) -> None:
-        self.in_flight, self.idle_since, self.exited = 0, 0.0, asyncio.Event()
+        self.in_flight, self.idle_since, self.exited, self.is_ready = 0, 0.0, asyncio.Event(), True
 
     async def stop(self) -> None:
         self.exited.set()

@@ -135,9 +135,10 @@ def _probes(container: Json, *, has_gpu: bool) -> Iterator[Violation]:
             text = f"{startup.failures} failures x {startup.period:g}s is {window:g}s, more than {max_window}s"
             yield f"{field}.failure_threshold", text
         yield from _timing(container["startupProbe"], field, bounds["startup_max_delay"], bounds["startup_max_period"])
-    if container.get("livenessProbe"):
-        max_delay, max_period = bounds["liveness_max_delay"], bounds["liveness_max_period"]
-        yield from _timing(container["livenessProbe"], f"{_CONTAINER}.liveness_probe", max_delay, max_period)
+    for key, name in (("livenessProbe", "liveness_probe"), ("readinessProbe", "readiness_probe")):
+        if container.get(key):
+            max_delay, max_period = bounds["liveness_max_delay"], bounds["liveness_max_period"]
+            yield from _timing(container[key], f"{_CONTAINER}.{name}", max_delay, max_period)
 
 
 def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator[Violation]:

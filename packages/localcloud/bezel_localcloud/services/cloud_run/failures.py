@@ -33,6 +33,20 @@ class KilledError(ContainerFailureError):
     """The container was killed while it started, not by an error of its own: a new container may succeed."""
 
 
+class NoCapacityError(RevisionFailureError):
+    """The region has no accelerator left at this moment, whatever the project's quota.
+
+    Attributes:
+        status: Status of the requests that wait for an instance in vain.
+    """
+
+    def __init__(self, accelerator: str, region: str, status: int) -> None:
+        text = f"Insufficient GPU capacity in {region} for the accelerator {accelerator} at this moment."
+        reason = {"reason": "REVISION_FAILED"}
+        super().__init__(text, code="RESOURCE_EXHAUSTED", reason=reason, condition="ResourcesAvailable")
+        self.status = status
+
+
 def quota_failure(text: str) -> RevisionFailureError:
     """The request exceeds a quota of the project."""
     reason = {"reason": "REVISION_FAILED"}

@@ -97,6 +97,7 @@ class RevisionSpec:
     mounts: tuple[Mount, ...]
     startup: ProbeSpec
     liveness: ProbeSpec | None
+    readiness: ProbeSpec | None = None
 
 
 def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
@@ -129,6 +130,7 @@ def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
         # Without a probe the platform waits four minutes for the port.
         startup=probe(startup) if startup else ProbeSpec(None, 0, 0.0, 240.0, 240.0, 1),
         liveness=probe(container["livenessProbe"]) if container.get("livenessProbe") else None,
+        readiness=probe(container["readinessProbe"]) if container.get("readinessProbe") else None,
     )
 
 

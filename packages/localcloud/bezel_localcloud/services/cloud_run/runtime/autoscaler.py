@@ -14,8 +14,8 @@ from typing import Any
 
 from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.logbook import LogSource
-from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.failures import NoCapacityError, RevisionFailureError
+from bezel_localcloud.services.cloud_run.runtime.instance import Instance, Readiness
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ _QUIET = 60.0
 
 
 class NoInstanceError(Exception):
-    """No instance for a request: 429 where all are busy, 503 where none starts."""
+    """No instance for a request: 429 where all are busy, 429 or 500 without capacity, 503 where none starts."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -70,6 +70,7 @@ class Scaling:
     idle_seconds: float
     queue_seconds: float
     liveness: ProbeSpec | None = None
+    readiness: Readiness | None = None
 
 
 class Autoscaler:
@@ -86,6 +87,7 @@ class Autoscaler:
         self._starting, self._ending, self._background = BackgroundTasks(), BackgroundTasks(), BackgroundTasks()
         self._waiting: deque[asyncio.Future[Instance]] = deque()
         self._start_seconds: deque[float] = deque(maxlen=20)
+        self._busy_status = 429
         self._losses = 0
         self._lost_at = float("-inf")
         self._closed = False
@@ -97,6 +99,13 @@ class Autoscaler:
             RevisionFailureError: If it does not become healthy.
         """
         self._add(await self._start_and_measure(ROLLOUT))
+
+    @property
+    def ready_share(self) -> float | None:
+        """Share of the instances that pass their readiness probe; None without one, or without minimum instances."""
+        if self.scaling.readiness is None or not self.scaling.minimum:
+            return None
+        return fmean(instance.is_ready for instance in self._ready) if self._ready else 0.0
 
     def fit(self) -> None:
         """Start instances up to the minimum, and end starting or idle ones beyond the maximum."""
@@ -134,7 +143,7 @@ class Autoscaler:
                 either: list[asyncio.Future[Any]] = [future, *self._starting]
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not future.done():
-                raise NoInstanceError(429, NO_INSTANCE)
+                raise NoInstanceError(self._busy_status, NO_INSTANCE)
             return future.result()
         except asyncio.CancelledError:
             # The request got an instance and was cancelled at the same moment: the slot goes to the next request.
@@ -178,7 +187,8 @@ class Autoscaler:
         return bool(self._ready) and (bool(self._waiting) or any(instance.in_flight for instance in self._ready))
 
     def _free(self) -> Instance | None:
-        room = [instance for instance in self._ready if instance.in_flight < self.scaling.concurrency]
+        most = self.scaling.concurrency
+        room = [instance for instance in self._ready if instance.is_ready and instance.in_flight < most]
         return min(room, key=lambda instance: instance.in_flight, default=None)
 
     def _end(self, instance: Instance) -> None:
@@ -212,6 +222,11 @@ class Autoscaler:
     async def _start_and_add(self, reason: str) -> None:
         try:
             instance = await self._start_and_measure(reason)
+        except NoCapacityError as error:
+            # Requests wait as long as where all instances are busy.
+            self._busy_status = error.status
+            self._replace_lost()
+            return
         except Exception as error:
             # The service's log has the reason; an unforeseen error must not leave requests waiting either.
             log.warning("instance did not start: %s", error, exc_info=not isinstance(error, RevisionFailureError))
@@ -222,10 +237,13 @@ class Autoscaler:
         self._add(instance)
 
     def _add(self, instance: Instance) -> None:
+        self._busy_status = 429
         self._ready.append(instance)
         self._background.keep(asyncio.create_task(self._until_exit(instance)))
         if self.scaling.liveness:
             self._background.keep(asyncio.create_task(self._until_dead(instance, self.scaling.liveness)))
+        if readiness := self.scaling.readiness:
+            self._background.keep(asyncio.create_task(instance.follow_readiness(readiness, self._serve_waiting)))
         self._serve_waiting()
         if instance.in_flight == 0:
             self._consider_end(instance)

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
 
+from starlette.types import ASGIApp
+
 from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.clock import InstanceTiming
@@ -26,12 +28,14 @@ from bezel_localcloud.services.cloud_run.references import check_image, check_qu
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, container_command
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
-from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.runtime.instance import Instance, Readiness
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
+from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
 _KILLS = 3  # number of killed containers that one start replaces before it fails
+_PROBE_SECONDS = 0.05  # real ones, at least, between two readiness probes
 _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 
 
@@ -40,6 +44,7 @@ class Controller:
 
     def __init__(self, cloud: Context, launcher: Callable[[ContainerLaunch], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
+        self._outages = RegionOutages(cloud.faults)
         self._launcher = launcher
         self._timing = timing
         self._ingresses: dict[tuple[str, str], Ingress] = {}
@@ -75,7 +80,7 @@ class Controller:
         if (name, tag) not in self._ingresses:
             key = f"front {name} {tag}".rstrip()
             listener = listen_on_loopback(int(self._cloud.store.setting(key) or 0))
-            ingress = Ingress(self._cloud, self.route, name, tag, listener)
+            ingress = Ingress(self._cloud, self._outages, self.route, name, tag, listener)
             self._ingresses[name, tag] = ingress
             self._cloud.store.set_setting(key, str(ingress.port))
             self._spawn(ingress.start())
@@ -126,6 +131,21 @@ class Controller:
         for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
             self._spawn(self._pools.pop(revision).pool.close())
 
+    def application(self, name: str, tag: str = "") -> ASGIApp | None:
+        """What serves the address of a service, or of a tag, for a balancer of this process; None without one."""
+        ingress = self._ingresses.get((name, tag))
+        return ingress.application if ingress else None
+
+    def is_drained(self, region: str) -> bool:
+        """Whether a balancer sends a region no further requests."""
+        return self._outages.is_drained(region)
+
+    def readiness(self, name: str) -> float | None:
+        """Share of a service's instances that are ready; None where the service sends no signal of health."""
+        shares = [route.pool.ready_share for key, route in self._pools.items() if key.startswith(f"{name}/")]
+        signals = [share for share in shares if share is not None]
+        return min(signals, default=None)
+
     def instance_counts(self, name: str) -> Counter[str]:
         """Number of instances of each revision of a service at this moment, retired ones included."""
         return self._instances.instance_counts(name)
@@ -173,9 +193,20 @@ class Controller:
         spec = revision_spec(revision, service.get("scaling") or {})
         idle_seconds, queue_seconds = self._timing.idle_seconds, self._timing.queue_seconds
         bounds = traffic.bounds(service, revision)
-        return Scaling(spec.concurrency, *bounds, idle_seconds, queue_seconds, spec.liveness)
+        readiness = self._readiness_of(spec, revision["name"].split("/")[3])
+        return Scaling(spec.concurrency, *bounds, idle_seconds, queue_seconds, spec.liveness, readiness)
+
+    def _readiness_of(self, spec: RevisionSpec, region: str) -> Readiness | None:
+        if (probe := spec.readiness) is None:
+            return None
+        pause = max(_PROBE_SECONDS, self._cloud.pace.seconds(probe.period))
+        return Readiness(probe, pause, lambda: not self._outages.is_down(region))
 
     async def _start(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
+        if spec.accelerators and (fault := self._outages.exhaustion(source.location)):
+            failure = failures.NoCapacityError(spec.accelerator, source.location, int(fault.text("status")))
+            self._cloud.logbook.platform(source, "ERROR", failure.text)
+            raise failure
         for _ in range(_KILLS):
             with contextlib.suppress(KilledError):
                 return await self._start_once(spec, source, revision, reason)

@@ -17,12 +17,12 @@ from typing import NoReturn
 
 from starlette.requests import ClientDisconnect, Request, empty_receive, empty_send
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.logbook import LogSource
 from bezel_localcloud.faults.wire import FaultMiddleware
-from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.http.serving import HttpServer, hang_up
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import (
     NO_INSTANCE,
@@ -30,6 +30,7 @@ from bezel_localcloud.services.cloud_run.runtime.autoscaler import (
     RevisionRoute,
 )
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionDownError, RegionOutages
 from bezel_localcloud.services.cloud_run.runtime.upstream import NotListeningError, Upstream, UpstreamError
 from bezel_localcloud.services.cloud_run.spec import limits
 
@@ -51,6 +52,9 @@ _ANY_LENGTH = 1 << 62
 # Seconds that an instance whose connection broke may take to be seen as ended.
 _ENDING_SECONDS = 0.25
 _PUBLIC = "INGRESS_TRAFFIC_ALL"
+_BALANCED = "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER"
+BALANCED = "localcloud.balanced"
+"""Key of a request's scope that is true for one that a load balancer sent."""
 _NOT_FOUND = (404, "Page not found", "The requested URL was not found on this server.")
 # Messages of the request log where Cloud Run itself responds.
 _BROKEN = (
@@ -74,20 +78,26 @@ class _RefusedError(Exception):
 
 
 class Ingress(HttpServer):
-    """A listening port for the address of a service, or of one of its tags."""
+    """A listening port for the address of a service, or of one of its tags.
+
+    Attributes:
+        application: What it serves, for requests that a load balancer passes on within this process.
+    """
 
     def __init__(
         self,
         cloud: Context,
+        outages: RegionOutages,
         route: Callable[[str, str], RevisionRoute | None],
         name: str,
         tag: str,
         listener: socket.socket,
     ) -> None:
         # The ingress itself refuses a body that is too long, in Cloud Run's own words.
-        app = FaultMiddleware(self._app, cloud.faults, "service", self._log_refusal)
-        super().__init__(app, listener, lambda _: _ANY_LENGTH)
+        self.application: ASGIApp = FaultMiddleware(self._app, cloud.faults, "service", self._log_refusal)
+        super().__init__(self.application, listener, lambda _: _ANY_LENGTH)
         self._cloud = cloud
+        self._outages, self._region = outages, name.split("/")[3]
         self._route = partial(route, name, tag)
         self._name = name
         self.port = int(listener.getsockname()[1])
@@ -100,6 +110,8 @@ class Ingress(HttpServer):
         message, routed = "", None
         try:
             await request.read_body()
+            if self._outages.is_down(self._region):
+                raise RegionDownError(self._region)  # noqa: TRY301
             headers = self._authorize(request)
             routed = self._route()
             if routed is None:
@@ -108,12 +120,18 @@ class Ingress(HttpServer):
         except _RefusedError as refused:
             message = refused.logged
             await request.refuse(refused)
+        except RegionDownError:
+            if request.is_balanced:
+                raise
+            await hang_up(scope, receive)
         finally:
             self._log_request(request, routed, message)
 
     def _authorize(self, request: "_Request") -> Headers:
         service = self._cloud.store.get("service", self._name) or {}
-        if service.get("ingress", _PUBLIC) != _PUBLIC or service.get("defaultUriDisabled"):
+        admits = service.get("ingress", _PUBLIC)
+        is_hidden = service.get("defaultUriDisabled") and not request.is_balanced
+        if (admits != _PUBLIC and not (request.is_balanced and admits == _BALANCED)) or is_hidden:
             raise _RefusedError(*_NOT_FOUND)
         resource, allows = self._name, self._cloud.access.allows
         if service.get("invokerIamDisabled") or allows(None, "run.routes.invoke", resource):
@@ -142,9 +160,14 @@ class Ingress(HttpServer):
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
         closed = asyncio.ensure_future(request.wait_for_disconnect())
         try:
-            await asyncio.wait({serving, closed}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
+            ends = {serving, closed, self._outages.outage(self._region)}
+            await asyncio.wait(ends, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
+            elif self._outages.is_down(self._region) and not request.started:
+                raise RegionDownError(self._region)
+            elif self._outages.is_down(self._region):
+                request.cut_off()
             elif closed.done():
                 request.status = request.status or _CLIENT_CLOSED
             elif not request.started:
@@ -187,7 +210,7 @@ class Ingress(HttpServer):
         came_through = [value for key, value in headers if key == b"x-forwarded-for"]
         sent += [
             (b"x-forwarded-for", b", ".join([*came_through, request.peer.encode()])),
-            (b"x-forwarded-proto", b"http"),
+            (b"x-forwarded-proto", request.scope["scheme"].encode()),
             (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
             (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
@@ -236,6 +259,7 @@ class _Request(Request):
         query = scope["query_string"].decode("latin-1")
         self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
         self.peer = self.client.host if self.client else ""
+        self.is_balanced = bool(scope.get(BALANCED))
         self.content = b""
         self.began = time.monotonic()
         self.status, self.sent, self.started = 0, 0, False

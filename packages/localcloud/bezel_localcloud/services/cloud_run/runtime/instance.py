@@ -10,7 +10,8 @@ import signal
 import tempfile
 import time
 import uuid
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bezel_localcloud.core.clock import InstanceTiming
@@ -28,6 +29,21 @@ _OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would 
 _INTERPRETER = 60.0  # real seconds for a process to print its first output
 
 
+@dataclass(frozen=True)
+class Readiness:
+    """What decides whether an instance gets requests.
+
+    Attributes:
+        probe: The readiness probe.
+        pause: Real seconds between two probes.
+        is_reachable: Whether the instance's region answers.
+    """
+
+    probe: ProbeSpec
+    pause: float
+    is_reachable: Callable[[], bool]
+
+
 class Instance:
     """A running container.
 
@@ -36,6 +52,7 @@ class Instance:
         address: Path of the socket that it listens on.
         in_flight: Requests that it handles at this moment.
         idle_since: Time of its last request's end, in the event loop's seconds.
+        is_ready: Whether its readiness probe passes; true without one.
         exited: Set when the process has ended.
         code: Its exit status, minus the signal's number if a signal ended it; None while it runs.
         source: The revision or task, and this instance's id.
@@ -46,6 +63,7 @@ class Instance:
         self.address = address
         self._socket = Path(address)
         self.in_flight = 0
+        self.is_ready = True
         self.idle_since = 0.0
         self._started_at = self._ended_at = 0.0
         self.exited = asyncio.Event()
@@ -154,6 +172,19 @@ class Instance:
         where = _where(self.source.service, probe, self._spec.port)
         text = f"{_kind('LIVENESS', probe)} probe failed {_times(failures, 'time')} consecutively for {where}."
         self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
+
+    async def follow_readiness(self, readiness: Readiness, changed: Callable[[], None]) -> None:
+        """Keep `is_ready` as the readiness probe has it, until cancelled; `changed` is called at each change."""
+        probe, failures = readiness.probe, 0
+        await asyncio.sleep(readiness.pause * probe.initial_delay / probe.period)
+        while not self.exited.is_set():
+            passed = readiness.is_reachable() and await self._passes(probe, probe.timeout)
+            failures = 0 if passed else failures + 1
+            if passed != self.is_ready and (passed or failures >= probe.failures):
+                self.is_ready = passed
+                changed()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), readiness.pause)
 
     async def stop(self) -> None:
         """End the whole process group, with SIGTERM first; return when all its processes have ended."""

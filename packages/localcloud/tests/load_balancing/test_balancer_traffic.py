@@ -1,0 +1,182 @@
+"""A load balancer as its clients see it: which region answers, what fails while one is down, TLS, streams, identity."""
+
+import os
+import signal
+import socket
+import ssl
+
+import httpx
+import pytest
+
+from bezel_localcloud import control
+from localcloud_support.balanced import COMPUTE, FAR, NEAR, Balanced
+from localcloud_support.balancer_programs import DOMAIN
+from localcloud_support.client import Client, is_alive, until
+
+pytestmark = pytest.mark.slow  # services in two regions behind it
+OUTLIERS = {"consecutiveGatewayFailure": 3, "baseEjectionTime": {"seconds": 20_000}, "interval": {"seconds": 1}}
+
+
+@pytest.fixture(scope="module")
+def balancer(tmp_path_factory, daemon_forks):
+    directory = tmp_path_factory.mktemp("balancer")
+    yield Balanced(Client(daemon_forks.start(directory)), OUTLIERS)
+    control.stop(directory)
+
+
+def begin_stream(client):
+    """A streamed response of which the first event has arrived, and the rest comes after a request for /go."""
+    response = client.send(client.build_request("GET", "/stream"), stream=True)
+    events = response.iter_text()
+    assert next(events) == "data: first\n\n"
+    return events
+
+
+def test_the_nearest_region_answers_and_moves_with_the_clients(balancer):
+    with balancer.open() as client:
+        assert balancer.region_of(client) == (200, NEAR)
+        assert balancer.client.put("/localcloud/balancers", {"place": "europe"}).status_code == 200
+        assert balancer.region_of(client) == (200, FAR)
+        refused = balancer.client.put("/localcloud/balancers", {"place": "mars"})
+        assert (refused.status_code, "place is 'mars'" in refused.text) == (400, True)
+        assert balancer.client.put("/localcloud/balancers", {"place": NEAR}).status_code == 200
+        assert balancer.region_of(client) == (200, NEAR)
+
+
+def test_a_dead_region_is_ejected_after_its_failures_and_returns(balancer):
+    with balancer.open() as client, balancer.open() as streaming, balancer.open() as drained:
+        with balancer.fault("region-drain", region=FAR):
+            events = begin_stream(streaming)
+        with balancer.fault("region-down", region=NEAR):
+            with pytest.raises(httpx.RemoteProtocolError):
+                list(events)
+            # The broken stream was the first failure in a row.
+            failed = [client.get("/x") for _ in range(2)]
+            assert [answer.status_code for answer in failed] == [502, 502]
+            assert "Please try again in 30 seconds" in failed[0].text
+            assert [balancer.region_of(client) for _ in range(5)] == [(200, FAR)] * 5
+            with balancer.fault("region-drain", region=FAR):
+                none = drained.get("/x")
+                assert (none.status_code, none.text) == (503, "no healthy upstream")
+        assert balancer.region_of(client) == (200, FAR), "it stays out of use for its time"
+        until(lambda: balancer.shares()[NEAR] == 1)
+        assert balancer.region_of(client) == (200, NEAR)
+
+
+def test_a_drained_region_ends_its_streams_and_gets_no_others(balancer):
+    with balancer.open() as client, balancer.open() as streaming:
+        events = begin_stream(streaming)
+        with balancer.fault("region-drain", region=NEAR):
+            assert balancer.region_of(client) == (200, FAR)
+            direct = Client.front(balancer.client, "llm")
+            assert direct.get("/go").status_code == 200
+            assert list(events) == ["data: second\n\n"]
+        assert balancer.region_of(client) == (200, NEAR)
+
+
+def test_the_identity_of_the_address_is_checked_by_the_service(balancer):
+    with balancer.open() as client:
+        seen = client.post("/x", content="body").json()
+        assert seen["body"] == "body"
+        assert seen["headers"]["authorization"].endswith(".SIGNATURE_REMOVED_BY_GOOGLE")
+        assert seen["headers"]["x-forwarded-for"] == f"127.0.0.1, {balancer.listeners()['http']['address']}"
+        assert client.get("/x").headers["via"] == "1.1 google"
+    elsewhere = balancer.client.identity("https://elsewhere.example")
+    for token, status in ((elsewhere, 401), ("none", 401)):
+        with balancer.open(token=token) as client:
+            assert client.get("/x").status_code == status
+    with balancer.open(host="elsewhere.example") as client:
+        assert client.get("/x").status_code == 403, "a page whose name was made to lead here"
+
+
+def test_a_service_may_be_hidden_but_for_the_balancer(balancer):
+    path = f"{balancer.services(NEAR)}/llm"
+    try:
+        for ingress, status in (("INTERNAL_LOAD_BALANCER", 200), ("INTERNAL_ONLY", 404)):
+            service = balancer.client.get(path).json() | {"ingress": f"INGRESS_TRAFFIC_{ingress}"}
+            balancer.client.finish("run/v2", balancer.client.patch(path, service))
+            with balancer.open() as client, balancer.client.front("llm") as direct:
+                assert client.get("/x").status_code == status
+                assert direct.get("/x").status_code == 404
+    finally:
+        service = balancer.client.get(path).json() | {"ingress": "INGRESS_TRAFFIC_ALL"}
+        balancer.client.finish("run/v2", balancer.client.patch(path, service))
+
+
+def test_tls_needs_a_certificate_that_is_active(balancer):
+    with pytest.raises(httpx.ConnectError, match=r"EOF|HANDSHAKE"):
+        ask_over_tls(balancer)
+    with balancer.fault("certificate-delayed"):
+        balancer.add_record()
+        certificate = f"{COMPUTE}/global/sslCertificates/cert"
+        assert balancer.client.get(certificate).json()["managed"]["status"] == "PROVISIONING"
+    until(lambda: balancer.client.get(certificate).json()["managed"]["status"] == "ACTIVE")
+    assert ask_over_tls(balancer).json()["headers"]["x-forwarded-proto"] == "https"
+    with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        ask_over_tls(balancer, ssl.create_default_context())
+
+
+def ask_over_tls(balancer, context=None):
+    """The answer of the address over https."""
+    with balancer.open("https", context=context) as client:
+        return client.get("/x", extensions={"sni_hostname": DOMAIN})
+
+
+def test_a_change_of_the_rules_needs_no_new_connection(balancer):
+    with balancer.open() as client:
+        assert balancer.region_of(client) == (200, NEAR)
+        url_map = f"{COMPUTE}/global/urlMaps/map"
+        before = balancer.client.get(url_map).json()
+        redirect = {"httpsRedirect": True, "redirectResponseCode": "FOUND", "stripQuery": True}
+        change = {"fingerprint": before["fingerprint"], "defaultService": None, "defaultUrlRedirect": redirect}
+        assert balancer.client.patch(url_map, change).status_code == 200
+        moved = until(lambda: (answer := client.get("/x?q=1")).status_code == 302 and answer)
+        assert moved.headers["location"] == f"https://{DOMAIN}/x"
+        fingerprint = balancer.client.get(url_map).json()["fingerprint"]
+        back = {"fingerprint": fingerprint, "defaultService": before["defaultService"], "defaultUrlRedirect": None}
+        assert balancer.client.patch(url_map, back).status_code == 200
+        until(lambda: balancer.region_of(client) == (200, NEAR))
+
+
+def test_a_malformed_request_gets_googles_page_and_the_end(balancer):
+    host, _, port = balancer.listeners()["http"]["at"].partition(":")
+    with socket.create_connection((host, int(port)), 10) as raw:
+        raw.sendall(b"GET /x HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n")
+        assert raw.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_region_without_gpus_refuses_what_waits_for_an_instance(balancer):
+    direct = balancer.client.front("llm")
+    with balancer.fault("gpu-exhausted", region=NEAR, status="500"):
+        assert direct.get("/x").status_code == 200, "the instance that runs serves on"
+        pid = direct.get("/x").json()["pid"]
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_alive(pid))
+        refused = direct.get("/x")
+        assert (refused.status_code, "no available instance" in refused.text) == (500, True)
+        service = {"template": balancer.client.template("--another")}
+        operation = balancer.client.finish(
+            "run/v2", balancer.client.post(balancer.services(NEAR), service, serviceId="full")
+        )
+        assert "Insufficient GPU capacity in us-east4" in operation["error"]["message"]
+        balancer.client.finish("run/v2", balancer.client.delete(f"{balancer.services(NEAR)}/full"))
+    until(lambda: direct.get("/x").status_code == 200, 30)
+
+
+def test_service_health_moves_traffic_away_and_gradually_back(tmp_path, daemon_forks):
+    directory = tmp_path / "cloud"
+    probe = {"httpGet": {"path": "/health"}, "periodSeconds": 10, "failureThreshold": 3}
+    try:
+        balancer = Balanced(Client(daemon_forks.start(directory, speed=200)), None, probe)
+        with balancer.open() as client:
+            assert balancer.region_of(client) == (200, NEAR)
+            with balancer.fault("region-down", region=NEAR):
+                until(lambda: balancer.shares()[NEAR] == 0)
+                assert [balancer.region_of(client) for _ in range(5)] == [(200, FAR)] * 5
+            until(lambda: 0 < balancer.shares()[NEAR] < 1)
+            until(lambda: balancer.shares()[NEAR] == 1)
+            assert balancer.region_of(client) == (200, NEAR)
+            assert client.get("/hang-up").status_code == 200
+            until(lambda: balancer.region_of(client) == (200, FAR))
+    finally:
+        control.stop(directory)
