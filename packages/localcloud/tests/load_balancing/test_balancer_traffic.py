@@ -1,5 +1,6 @@
 """A load balancer as its clients see it: which region answers, what fails while one is down, TLS, streams, identity."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ from bezel_localcloud import control
 from localcloud_support.balanced import COMPUTE, FAR, NEAR, Balanced
 from localcloud_support.balancer_programs import DOMAIN
 from localcloud_support.client import Client, is_alive, until
+from localcloud_support.stream_load import StreamLoad
 
 pytestmark = pytest.mark.slow  # services in two regions behind it
 OUTLIERS = {"consecutiveGatewayFailure": 3, "baseEjectionTime": {"seconds": 20_000}, "interval": {"seconds": 1}}
@@ -30,6 +32,17 @@ def begin_stream(client):
     events = response.iter_text()
     assert next(events) == "data: first\n\n"
     return events
+
+
+def replace_instance(client):
+    """Kill the instance that answers, and wait for the next one, whose streams wait for /go again."""
+    pid = client.get("/x").json()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: (answer := client.get("/x")).status_code == 200 and answer.json()["pid"] != pid, 20)
+
+
+def load_of(balancer):
+    return StreamLoad(balancer.listeners()["http"]["at"], DOMAIN, balancer.token)
 
 
 def test_the_nearest_region_answers_and_moves_with_the_clients(balancer):
@@ -63,15 +76,49 @@ def test_a_dead_region_is_ejected_after_its_failures_and_returns(balancer):
         assert balancer.region_of(client) == (200, NEAR)
 
 
+def test_streams_of_a_dead_region_break_and_no_later_one_does(balancer):
+    load = load_of(balancer)
+
+    async def lose_the_region():
+        streams = await load.begin_all(64)
+        with balancer.fault("region-down", region=NEAR):
+            assert await load.end_all(streams) == 0, "those in flight there"
+            again = await load.begin_all(64)
+            await load.ask("/go")
+            return await load.end_all(again)
+
+    assert asyncio.run(lose_the_region()) == 64
+    until(lambda: balancer.shares()[NEAR] == 1)
+    with balancer.open() as client:
+        assert balancer.region_of(client) == (200, NEAR)
+        with balancer.fault("region-drain", region=NEAR):
+            replace_instance(client)
+
+
+@pytest.mark.wide
+def test_a_thousand_streams_are_held_at_once(balancer):
+    load = load_of(balancer)
+
+    async def hold():
+        streams = await load.begin_all(999)
+        await load.ask("/go")  # the thousandth request that the instance takes at a time
+        return await load.end_all(streams)
+
+    assert asyncio.run(hold()) == 999
+    with balancer.open() as client:
+        replace_instance(client)
+
+
 def test_a_drained_region_ends_its_streams_and_gets_no_others(balancer):
     with balancer.open() as client, balancer.open() as streaming:
         events = begin_stream(streaming)
         with balancer.fault("region-drain", region=NEAR):
             assert balancer.region_of(client) == (200, FAR)
-            direct = Client.front(balancer.client, "llm")
+            direct = balancer.client.front("llm")
             assert direct.get("/go").status_code == 200
             assert list(events) == ["data: second\n\n"]
         assert balancer.region_of(client) == (200, NEAR)
+        replace_instance(client)
 
 
 def test_the_identity_of_the_address_is_checked_by_the_service(balancer):
