@@ -12,7 +12,7 @@ import pytest
 from bezel_localcloud import control
 from localcloud_support.balanced import COMPUTE, FAR, NEAR, Balanced
 from localcloud_support.balancer_programs import DOMAIN
-from localcloud_support.client import Client, is_alive, until
+from localcloud_support.client import PARENT, Client, is_alive, until
 from localcloud_support.stream_load import StreamLoad
 
 pytestmark = pytest.mark.slow  # services in two regions behind it
@@ -172,17 +172,38 @@ def ask_over_tls(balancer, context=None):
 def test_a_change_of_the_rules_needs_no_new_connection(balancer):
     with balancer.open() as client:
         assert balancer.region_of(client) == (200, NEAR)
-        url_map = f"{COMPUTE}/global/urlMaps/map"
-        before = balancer.client.get(url_map).json()
+        service = f"{PARENT}/global/backendServices/be"
         redirect = {"httpsRedirect": True, "redirectResponseCode": "FOUND", "stripQuery": True}
-        change = {"fingerprint": before["fingerprint"], "defaultService": None, "defaultUrlRedirect": redirect}
-        assert balancer.client.patch(url_map, change).status_code == 200
+        change(balancer, "urlMaps/map", {"defaultService": None, "defaultUrlRedirect": redirect})
         moved = until(lambda: (answer := client.get("/x?q=1")).status_code == 302 and answer)
         assert moved.headers["location"] == f"https://{DOMAIN}/x"
-        fingerprint = balancer.client.get(url_map).json()["fingerprint"]
-        back = {"fingerprint": fingerprint, "defaultService": before["defaultService"], "defaultUrlRedirect": None}
-        assert balancer.client.patch(url_map, back).status_code == 200
+        change(balancer, "urlMaps/map", {"defaultService": service, "defaultUrlRedirect": None})
         until(lambda: balancer.region_of(client) == (200, NEAR))
+
+
+def test_a_retry_policy_sends_a_failed_request_again(balancer):
+    change(balancer, "backendServices/be", {"customResponseHeaders": ["X-Balancer: be"]})
+    policy = {"retryConditions": ["gateway-error"], "numRetries": 3}
+    change(balancer, "urlMaps/map", {"defaultRouteAction": {"retryPolicy": policy}})
+    try:
+        with balancer.open() as client, balancer.fault("region-down", region=NEAR):
+            until(lambda: client.get("/x").headers.get("x-balancer") == "be")
+            until(lambda: balancer.shares()[NEAR] == 1)
+            answer = client.post("/x", content="once")
+            assert (answer.status_code, answer.headers.get_list("x-balancer")) == (200, ["be"])
+            seen = answer.json()
+            assert (seen["environment"]["REGION_NAME"], seen["body"]) == (FAR, "once")
+    finally:
+        change(balancer, "urlMaps/map", {"defaultRouteAction": None})
+        change(balancer, "backendServices/be", {"customResponseHeaders": None})
+    until(lambda: balancer.shares()[NEAR] == 1)
+
+
+def change(balancer, resource, body):
+    """Change a resource, with the fingerprint that it has."""
+    path = f"{COMPUTE}/global/{resource}"
+    fingerprint = balancer.client.get(path).json()["fingerprint"]
+    assert balancer.client.patch(path, body | {"fingerprint": fingerprint}).status_code == 200
 
 
 def test_a_malformed_request_gets_googles_page_and_the_end(balancer):

@@ -48,7 +48,11 @@ class DomainCertificates:
         names = tuple(domains)
         if names not in self._contexts:
             context = server_context()
-            context.load_cert_chain(self._make(names, dt.datetime.fromtimestamp(now, dt.UTC)))
+            file = self._make(names, dt.datetime.fromtimestamp(now, dt.UTC))
+            try:
+                context.load_cert_chain(file)
+            finally:
+                file.unlink()
             self._contexts[names] = context
         return self._contexts[names]
 
@@ -65,7 +69,7 @@ class DomainCertificates:
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), critical=False)
             .sign(root_key, hashes.SHA256())
         )
-        path = self._file.with_name("balancer-server.pem")  # read at once by the one context that shows it
+        path = self._file.with_name("balancer-server.pem")  # a context reads a file, and only one
         write_whole(path, private_pem(key).encode() + made.public_bytes(_PEM) + root.public_bytes(_PEM), mode=0o600)
         return path
 
