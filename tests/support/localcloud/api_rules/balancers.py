@@ -66,4 +66,44 @@ RULES = [
         "",
         "",
     ),
+    (
+        "a region is ejected by 502, 503 and 504 in a row, longer each time, and never more than the percentage",
+        [
+            "load_balancing/region_choice.a_region_is_ejected_by_failures_in_a_row",
+            "load_balancing/region_choice.a_region_is_out_longer_each_time_and_returns_at_a_sweep",
+            "load_balancing/region_choice.never_more_regions_are_out_than_the_settings_allow",
+            "load_balancing/balancer_traffic.a_dead_region_is_ejected_after_its_failures_and_returns",
+        ],
+        COMPUTE,
+        "schemas/OutlierDetection/properties/consecutiveGatewayFailure/description",
+        "consecutive gateway failures (502, 503, 504 status",
+    ),
+    (
+        "a service with less than 60 % of its instances ready gets no traffic, which returns gradually",
+        [
+            "load_balancing/region_choice.a_regions_traffic_returns_gradually_with_its_health",
+            "load_balancing/balancer_traffic.service_health_moves_traffic_away_and_gradually_back",
+        ],
+        "docs: Cloud Run service health",
+        "",
+        "",
+    ),
+    (
+        "a request is sent again only by a retry policy, on its conditions",
+        ["load_balancing/balancer_traffic.a_retry_policy_sends_a_failed_request_again"],
+        COMPUTE,
+        "schemas/HttpRetryPolicy/properties/retryConditions/description",
+        "gateway-error",
+    ),
+    (
+        "an address has no certificate before it is ACTIVE, and the caller's identity is the service's to check",
+        [
+            "load_balancing/balancer_traffic.tls_needs_a_certificate_that_is_active",
+            "load_balancing/balancer_traffic.the_identity_of_the_address_is_checked_by_the_service",
+            "load_balancing/balancer_traffic.a_service_may_be_hidden_but_for_the_balancer",
+        ],
+        "docs: serverless network endpoint groups; Cloud Run, custom audiences and ingress",
+        "",
+        "",
+    ),
 ]
