@@ -11,6 +11,7 @@
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and its invokers |
 | `traffic_switch.py` | nothing: it moves the traffic to a checked revision |
+| `global_address.py` | a load balancer with a domain's certificate, in front of services |
 | `node_network.py` | the private network of nodes with accelerators, open to their gateway alone |
 | `config/subnet_ranges.py` | nothing: the address range of each region's subnetwork |
 | `identity_gateway.py` | a small service that lets only its invokers through to nodes |

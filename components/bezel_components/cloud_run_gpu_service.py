@@ -154,7 +154,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
         self.resource_name = args.resource_name
-        inputs = _inputs(args)
+        # Audiences are the service's alone: another one makes no revision, which the gate would wait for.
+        inputs = _inputs(args) | args.accepted_audiences
         explaining = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure")])
         service = declare_service(
             self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks or explaining

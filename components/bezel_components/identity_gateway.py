@@ -113,6 +113,7 @@ class IdentityGateway(pulumi.ComponentResource):
             "ingress": args.ingress,
             "labels": dict(args.labels),
             "template": _template(args, account.email),
+            **args.accepted_audiences,
         }
         service = declare_service(
             self, name, args, opts, inputs=self.declared, seconds=_DEADLINE_SECONDS, depends_on=[account]

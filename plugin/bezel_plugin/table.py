@@ -109,6 +109,12 @@ class Check:
 _SERVICE = {"url": "string", "revision": "string", "created_revision": "string", "resource_name": "string"}
 _ROWS = (
     Component(
+        "bezel:address:GlobalAddress",
+        "bezel_components.global_address",
+        "GlobalAddress",
+        {"url": "string", "address": "string", "records": "anys", "certificate": "string"},
+    ),
+    Component(
         "bezel:cloudrun:CloudRunGpuService",
         "bezel_components.cloud_run_gpu_service",
         "CloudRunGpuService",

@@ -31,6 +31,7 @@ ORDER = (
     "scheduling_identity",
     "lease_hours",
     "identity_gateway",
+    "global_address",
 )
 
 
@@ -66,7 +67,8 @@ def test_all_examples_make_one_program() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["enabled_apis", "runtime_identity", "container_image", "vllm_container", "node_network"]
+    "module",
+    ["enabled_apis", "runtime_identity", "container_image", "vllm_container", "node_network", "global_address"],
 )
 def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
     run((module,))

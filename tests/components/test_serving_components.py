@@ -347,3 +347,16 @@ def test_unknown_bucket_and_network_are_taken_and_refused_if_gated() -> None:
     for unknown in ({"container": mounted}, {"vpc": VpcEgress(subnetwork=later)}):
         with pytest.raises(ArgumentsError, match="gated requires names of buckets and networks that are known"):
             service_args(gated=True, **unknown)
+
+
+def test_an_audience_is_accepted_and_makes_no_revision() -> None:
+    gated = {"gated": True, "image": f"library/vllm@{DIGEST}"}
+    with_audience, without = service(audiences=("https://llm.acme.example",), **gated), service(**gated)
+    assert with_audience.pop("customAudiences") == ["https://llm.acme.example"]
+    assert with_audience == without, "the gate's fingerprint too"
+
+
+@pytest.mark.parametrize("audience", ["llm.acme.example", "https://llm.acme.example/v1", "http://llm.acme.example"])
+def test_an_audience_that_no_token_has_is_refused(audience: str) -> None:
+    with pytest.raises(ArgumentsError, match="which no token of a client of that address names"):
+        service_args(audiences=(audience,))

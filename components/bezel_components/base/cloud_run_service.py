@@ -4,6 +4,7 @@ Owns the service's name, deadlines and replacement, and one IAM grant of `roles/
 may call it only where `public` is set. Leaves the revisions' template to the components.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -16,6 +17,8 @@ from bezel_components.base.granted_roles import INVOKER
 
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 """Members that stand for the whole internet; anyone can have a Google account."""
+
+_AUDIENCE = re.compile(r"https://[a-z0-9.-]+")
 
 
 class CloudRunServiceArgs(ComponentArgs):
@@ -34,6 +37,9 @@ class CloudRunServiceArgs(ComponentArgs):
     """Members that may call it, e.g. `serviceAccount:caller@acme-llm.iam.gserviceaccount.com`."""
     public: bool = False
     """Whether anyone may call it without an identity."""
+    audiences: tuple[str, ...] = ()
+    """Audiences of identity tokens that it accepts beside its own URL, e.g. `https://llm.acme.example`: the `url` of a
+    `GlobalAddress` in front of it."""
     deletion_protection: bool = True
     """Whether deleting the service is refused: on, as a component knows no environment; `VllmService` has it off in
     `dev`."""
@@ -58,6 +64,21 @@ class CloudRunServiceArgs(ComponentArgs):
                 " callers, or set public=True if everyone is meant to call it"
             )
         return self
+
+    @model_validator(mode="after")
+    def _audiences_are_urls(self) -> Self:
+        for audience in self.audiences:
+            if not _AUDIENCE.fullmatch(audience):
+                raise ValueError(
+                    f"audiences contains {audience!r}, which no token of a client of that address names; write its"
+                    " scheme and host alone, e.g. https://llm.acme.example"
+                )
+        return self
+
+    @property
+    def accepted_audiences(self) -> dict[str, list[str]]:
+        """The service's input for them, left out where there are none."""
+        return {"custom_audiences": list(self.audiences)} if self.audiences else {}
 
     @property
     def resource_name(self) -> str:

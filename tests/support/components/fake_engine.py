@@ -33,6 +33,13 @@ OUTPUTS = {
         ],
     },
     "gcp:storage/bucket:Bucket": {"url": "gs://made"},
+    "gcp:compute/globalAddress:GlobalAddress": {"address": "203.0.113.10"},
+    "gcp:certificatemanager/certificateMap:CertificateMap": {"name": "certificates-1a2b3c4"},
+    "gcp:certificatemanager/dnsAuthorization:DnsAuthorization": {
+        "dnsResourceRecords": [
+            {"name": "_acme-challenge.llm.acme.example.", "type": "CNAME", "data": "1.authorize.example."}
+        ]
+    },
     "pulumi-python:dynamic/components:TpuRequest": {"asked": "bezel-moe#1", "state": "asked", "former_zones": []},
     "pulumi-python:dynamic/components:TpuNode": {
         "lease": "projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe#1",

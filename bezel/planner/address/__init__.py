@@ -1,0 +1,1 @@
+"""Rules about the address of a stack: its domain. Pure."""
