@@ -26,8 +26,10 @@ from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
 from bezel.resource_cost.stack_cost import AnyResource, StateResource
 from bezel_base.errors import Problem
 from bezel_policies.config import ConfigError, PolicyConfig, read_config, schema_of
+from bezel_policies.security.forwarding import LinkedResource
 
 C = TypeVar("C", bound=PolicyConfig)
+R = TypeVar("R")
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))
 """Markers of unknown inputs where the library does not raise for them, as in a remediation."""
 ENGINES_OWN = "__"
@@ -88,19 +90,42 @@ def stack_policy(
     It gets outputs. The cloud sets the unknown ones, which count as not set: the resource policies checked all inputs
     of the program, and let no unknown one pass.
     """
+
+    def read(resources: Sequence[PolicyResource]) -> list[tuple[str, Inputs]]:
+        return [(each.resource_type, _known_inputs(each)) for each in resources]
+
+    return _over_stack(config, rule, read)
+
+
+def linked_policy(
+    config: type[C], rule: Callable[[Iterable[LinkedResource], C], Iterable[Problem]]
+) -> StackValidationPolicy:
+    """The same over resources that know whose outputs their inputs are, in a preview too."""
+
+    def read(resources: Sequence[PolicyResource]) -> list[LinkedResource]:
+        linked = {each.urn: LinkedResource(each.name, each.resource_type, _known_inputs(each)) for each in resources}
+        for each in resources:
+            sources = linked[each.urn].sources
+            sources.update({key: [linked[one.urn] for one in of] for key, of in each.property_dependencies.items()})
+        return list(linked.values())
+
+    return _over_stack(config, rule, read)
+
+
+def _over_stack(
+    config: type[C],
+    rule: Callable[[Iterable[R], C], Iterable[Problem]],
+    read: Callable[[Sequence[PolicyResource]], Sequence[R]],
+) -> StackValidationPolicy:
     name, description = _name_and_description(rule)
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         try:
             settings = read_config(config, args.get_config(), policy=name)
-        except ConfigError as error:
+            for problem in rule(read(args.resources), settings):
+                report(str(problem), None)
+        except (ConfigError, InputError) as error:
             report(str(error), None)
-            return
-        resources = [
-            (resource.resource_type, Inputs(plain(resource.props, unknown=None))) for resource in args.resources
-        ]
-        for problem in rule(resources, settings):
-            report(str(problem), None)
 
     return StackValidationPolicy(
         name,
@@ -109,6 +134,10 @@ def stack_policy(
         enforcement_level=EnforcementLevel.MANDATORY,
         config_schema=_schema(config),
     )
+
+
+def _known_inputs(resource: PolicyResource) -> Inputs:
+    return Inputs(plain(resource.props, unknown=None))
 
 
 def advice(rule: Callable[[Iterable[AnyResource]], str | None]) -> list[Policy]:

@@ -2,9 +2,9 @@
 
 from pulumi_policy import Policy
 
-from bezel_policies.adapter import resource_policy
+from bezel_policies.adapter import linked_policy, resource_policy
 from bezel_policies.config import LabelConfig, PolicyConfig, RequestConfig
-from bezel_policies.security import access, exposure, requests
+from bezel_policies.security import access, exposure, forwarding, requests
 from bezel_policies.security.labels import fill_in, labels
 
 NAME = "security"
@@ -15,5 +15,6 @@ POLICIES: list[Policy] = [
     resource_policy(PolicyConfig, exposure.image_by_digest),
     resource_policy(PolicyConfig, exposure.no_plain_secret),
     resource_policy(PolicyConfig, exposure.no_external_address),
+    linked_policy(PolicyConfig, forwarding.no_open_address),
     resource_policy(LabelConfig, labels, fill_in),
 ]
