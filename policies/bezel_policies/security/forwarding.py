@@ -18,7 +18,7 @@ _RULE = re.compile(r"gcp:compute/\w+:(?:Global)?ForwardingRule")
 _SERVICE = re.compile(r"gcp:compute/\w+:(?:Region)?BackendService")
 _BETWEEN = re.compile(r"gcp:compute/\w+:(?:Region)?(?:Target(?:https?|grpc|ssl|tcp)Proxy|UrlMap)", re.IGNORECASE)
 _SERVERLESS = "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup"
-# Inputs by which a request goes on; others, as certificates, policies and tests of a URL map, send none.
+# Inputs that send requests further; others, as certificates, policies and tests of a URL map, send none.
 _ONWARD = ("target", "backendService", "urlMap", "defaultService", "defaultRouteAction", "pathMatchers", "backends")
 # Names of references in blocks: `service`, `defaultService`, `backendService`, `group`.
 _REFERENCE = re.compile(r"\w*service|group", re.IGNORECASE)
@@ -85,7 +85,7 @@ def _open_ends(rule: LinkedResource, computes: list[LinkedResource]) -> Iterator
 def _following(
     resource: LinkedResource, key: str, computes: list[LinkedResource]
 ) -> tuple[list[LinkedResource], list[str]]:
-    """Resources that a request goes on to by an input, and references to what is not in the program."""
+    """Resources that an input sends requests to, and references to what is not in the program."""
     sources = resource.sources.get(key, [])
     following = [each for each in sources if each in computes]
     references = list(_references(resource.inputs.get(key)))
