@@ -27,6 +27,11 @@ SERVICE = "gcp:cloudrunv2/service:Service"
 EARLIER = f"{URN}gcp:storage/bucket:Bucket::theirs"
 # Type -> its inputs, a child that it declares, and (output, value) of its own.
 REQUESTS: dict[str, tuple[dict[str, Any], tuple[str, str], tuple[str, Any]]] = {
+    "bezel:address:GlobalAddress": (
+        {"project": "acme-llm", "domain": "llm.acme.example", "services": {"us-east4": "chat"}, "zone": "acme"},
+        ("gcp:dns/recordSet:RecordSet", "it-record"),
+        ("url", "https://llm.acme.example"),
+    ),
     "bezel:cloudrun:CloudRunGpuService": (
         {**PLACE, "service": "chat", "image": IMAGE, "accelerator": "nvidia-l4", "serviceAccount": ACCOUNT,
          "maxInstances": 1, "requestConcurrency": 16,

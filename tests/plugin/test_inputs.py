@@ -63,7 +63,7 @@ def test_keys_of_a_map_stay_as_they_are_written() -> None:
     [
         ({**INPUTS, "maxInstancs": 2.0}, "maxInstancs", None, "there is no such input", "write maxInstances instead"),
         (with_container(cpus=2), "container.cpus", None, "there is no such input", "write cpu instead"),
-        ({**INPUTS, "zzz": 1}, "zzz", None, "there is no such input", "there are accelerator, container"),
+        ({**INPUTS, "zzz": 1}, "zzz", None, "there is no such input", "there are accelerator, audiences"),
         ({**INPUTS, "maxInstances": "two"}, "maxInstances", "two", "valid integer", "correct the value"),
         ({**INPUTS, "maxInstances": 1.5}, "maxInstances", "1.5", "valid integer", "correct the value"),
         (with_container(arguments="vllm"), "container.arguments", "vllm", "valid tuple", "correct the value"),
