@@ -11,6 +11,7 @@ from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.rest import Credentials, url_for_token
 from bezel_base.console import note, say
 from bezel_base.errors import NOT_SET, Problem, WrongValueError
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
@@ -49,7 +50,8 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
     port = sockets[0].getsockname()[1]
 
     def ready() -> None:
-        say(f"export OPENAI_BASE_URL=http://127.0.0.1:{port}/v1")
+        base = f"http://127.0.0.1:{port}/v1"
+        say(f"export OPENAI_BASE_URL={shell_word(base)}")
         say("export OPENAI_API_KEY=unused")
         kind = " (a simulated server)" if access.simulated else ""
         note(f"passes requests on to {access.url}{kind}; Ctrl-C ends it")

@@ -17,6 +17,7 @@ from bezel.cli.main import main
 from bezel_localcloud import control, seed
 from bezel_localcloud.core.files.locks import using
 from tests.support.cli.refused import NETWORK, refused_create
+from tests.support.ended import is_readable
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +170,7 @@ def test_a_command_on_a_stack_ends_with_the_make_that_was_killed(tmp_path: Path)
         finally:
             make.kill()
             make.wait(10)
-        ended, _, _ = select.select([process], [], [], 20)
+        ended = is_readable(process, 20)
         if not ended:
             signal.pidfd_send_signal(process, signal.SIGKILL)
         os.close(process)

@@ -1,7 +1,6 @@
 """A process that is forked for the engine is to it what a new interpreter would be."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import bezel_pulumi_offline
 from bezel_localcloud import control
 from tests.support.e2e import warm_localcloud, warm_python
+from tests.support.ended import is_readable
 
 Start = Callable[..., "subprocess.Popen[str]"]
 LANGUAGE_HOST = Path(bezel_pulumi_offline.__file__).parent / "language_host"
@@ -122,7 +122,7 @@ def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: sign
     descriptor = os.pidfd_open(pid)
     process.send_signal(number)
     assert process.wait(30) == -number
-    assert select.select([descriptor], [], [], 30)[0]
+    assert is_readable(descriptor, 30)
     os.close(descriptor)
 
 
@@ -159,7 +159,7 @@ def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> Non
     for process in (fork, ending.pid):
         descriptor = os.pidfd_open(process)
         os.kill(process, signal.SIGKILL)
-        assert select.select([descriptor], [], [], 30)[0]
+        assert is_readable(descriptor, 30)
         os.close(descriptor)
     os.kill(int(server), signal.SIGCONT)
     assert start("-u", "script.py").wait(30) == 7

@@ -1,7 +1,6 @@
 """Whoever asks a run to end, and however: the engine is told, is waited for, and never goes on alone."""
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 from bezel.engine.run.process import End, run_to_end
 from bezel_localcloud.core.files.locks import using
+from tests.support.ended import is_readable
 
 pytestmark = [
     pytest.mark.slow,
@@ -95,11 +95,11 @@ class Run:
         return self._told.read_text().strip()
 
     def goes_on(self) -> bool:
-        return not select.select([self.engine], [], [], 0.02)[0]
+        return not is_readable(self.engine, 0.02)
 
     def end(self) -> tuple[str, str]:
         """What the engine was told in all, and what was printed, once engine and command are gone."""
-        assert select.select([self.engine], [], [], 30)[0], "the engine goes on"
+        assert is_readable(self.engine, 30), "the engine goes on"
         output, _ = self.command.communicate(timeout=30)
         return self._told.read_text().strip(), output
 
@@ -209,7 +209,7 @@ def test_a_killed_engine_leaves_no_plugin(
             run.command.kill()
         if ended in {"the engine", "both"}:
             signal.pidfd_send_signal(run.engine, signal.SIGKILL)
-        assert select.select([plugin], [], [], 30)[0], "the plugin goes on"
+        assert is_readable(plugin, 30), "the plugin goes on"
         run.end()
     finally:
         with suppress(ProcessLookupError):
@@ -264,7 +264,7 @@ def test_an_engine_of_another_thread_is_interrupted_when_it_is_cancelled(tmp_pat
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert select.select([outlet], [], [], 60)[0], "the engine did not start"
+    assert is_readable(outlet, 60), "the engine did not start"
     os.read(outlet, 100)
     assert ends == []  # it runs until it is cancelled
     cancelled.set()

@@ -1,8 +1,14 @@
 """The end of processes that a test did not start itself."""
 
+from __future__ import annotations
+
 import os
 import select
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 SECONDS = 20
 
@@ -14,7 +20,14 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     with os.fdopen(descriptor) as opened:
-        return bool(select.select([opened], [], [], SECONDS)[0])
+        return is_readable(opened, SECONDS)
+
+
+def is_readable(file: int | HasFileno, seconds: float) -> bool:
+    """True once a file, or the descriptor of a process that has ended, can be read; False after so many seconds."""
+    poll = select.poll()  # takes descriptors above 1024, which a worker of thousands of tests may have
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def processes_with(word: str) -> list[int]:

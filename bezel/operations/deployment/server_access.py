@@ -52,15 +52,15 @@ def access_of(deployment: Deployment) -> ServerAccess:
     if not deployment.url and (served := deployment.served_models):
         addresses = ", ".join(f"{name} ({outputs['url']})" for name, outputs in served.items())
         consequence = f"it serves several models: {addresses}."
-        url = shell_word(str(next(iter(served.values()))["url"]))
+        url = str(next(iter(served.values()))["url"])
         repair = (
-            f"let the program export the `url` of one as its output, or call one by `bezel proxy --url {url}` and "
-            f"`bezel bench run --url {url}`."
+            "let the program export the `url` of one as its output, or call one by "
+            f"`bezel proxy --url {shell_word(url)}` and `bezel bench run --url {shell_word(url)}`."
         )
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     if not deployment.url:
         consequence = "its state has no address of a server: the deployment is unfinished, or serves internally only."
-        repair = f"deploy it: `bezel deploy {shell_word(deployment.stack)}`; `bezel proxy --url` calls any address."
+        repair = f"deploy it: `bezel deploy {shell_word(deployment.stack)}`; `bezel proxy --url URL` calls any address."
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     url, check = deployment.url.rstrip("/"), _check(deployment)
     service = deployment.service

@@ -106,11 +106,14 @@ def _commands(finding: Finding, stack: str) -> Iterator[str]:
     """Commands of a finding's repair; for a change of the stack file those that plan and deploy it."""
     named = [each for each in _COMMAND.findall(finding.repair) if not _NOT_NEXT.search(each)]
     for command in named:
-        yield f"{command} {stack}" if command in _OF_STACK else re.sub(r"\bSTACK\b", lambda _: stack, command)
+        if command in _OF_STACK:
+            yield f"{command} {shell_word(stack)}"
+        else:
+            yield re.sub(r"\bSTACK\b", lambda _: shell_word(stack), command)
     if _SETTING.search(finding.repair):
-        yield from (f"bezel plan {stack}", f"bezel deploy {stack}")
+        yield from (f"bezel plan {shell_word(stack)}", f"bezel deploy {shell_word(stack)}")
     elif _AGAIN.search(finding.repair):
-        yield f"bezel deploy {stack}"
+        yield f"bezel deploy {shell_word(stack)}"
     elif not named:
         at = unix(finding.at)
-        yield f"bezel logs {stack} --since {'1h' if at is None else rfc3339(at - _BEFORE_SECONDS)}"
+        yield f"bezel logs {shell_word(stack)} --since {'1h' if at is None else rfc3339(at - _BEFORE_SECONDS)}"

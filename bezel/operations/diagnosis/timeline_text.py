@@ -45,12 +45,13 @@ def wrap_text(text: str, first: str, others: str) -> list[str]:
 
 
 def _entry(moment: Moment, findings: Sequence[Finding]) -> Iterable[str]:
-    finding = None if moment.finding is None else findings[moment.finding - 1]
+    number = moment.finding
+    finding = findings[number - 1] if number is not None and 0 < number <= len(findings) else None
     part = f" ({finding.part})" if finding is not None and finding.part else ""
     of = f" of {moment.revision}{part}" if moment.revision and finding is not None else ""
     yield from wrap_text(f"{_time(moment)}  {moment.source}{of}", "  ", "    ")
-    number = f"[{moment.finding}] " if moment.finding is not None and moment.phase == "now" else ""
-    yield from wrap_text(f"{number}{moment.event}", "    ", "    ")
+    mark = f"[{number}] " if number is not None and moment.phase == "now" else ""
+    yield from wrap_text(f"{mark}{moment.event}", "    ", "    ")
     if finding is not None and finding.evidence:
         yield from wrap_text(finding.evidence, "      > ", "      > ")
 

@@ -6,7 +6,6 @@ is the daemon's own command; `bezel_localcloud.control` finds and stops it as an
 
 import functools
 import os
-import select
 import socket
 import sys
 import time
@@ -17,6 +16,7 @@ from localcloud_support.client import FAKE_DAEMON
 from localcloud_support.made_keys import write_keys
 from tests.support.e2e import warm_python
 from tests.support.e2e.warm_server import LENGTH, Order, write_order
+from tests.support.ended import is_readable
 
 SECONDS = 60.0
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
@@ -57,7 +57,7 @@ def _fork(directory: Path, executable: Path, arguments: list[str]) -> Endpoint:
         endpoint = Endpoint.read(layout.root)
         if endpoint and endpoint.pid == process:
             return endpoint
-        if select.select([server], [], [], 0.02)[0]:
+        if is_readable(server, 0.02):
             raise RuntimeError(f"localcloud in {layout.root} ended:\n{layout.daemon_log.read_text()}")
     raise TimeoutError(f"localcloud in {layout.root} did not serve in {SECONDS:g} s:\n{layout.daemon_log.read_text()}")
 

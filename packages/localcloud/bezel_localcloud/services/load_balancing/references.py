@@ -86,6 +86,6 @@ def address_named(store: Store, text: str) -> str:
         The address; "" where it names a resource that does not exist.
     """
     if "/" not in text and (store.get("globalAddresses", f"projects/{PROJECT}/global/addresses/{text}") is None):
-        return text if not text or text[0].isdigit() or ":" in text else ""
+        return text if not text or text[0] in "0123456789" or ":" in text else ""
     name = relative(text) if "/" in text else f"projects/{PROJECT}/global/addresses/{text}"
     return str((store.get("globalAddresses", name) or {}).get("address", ""))
