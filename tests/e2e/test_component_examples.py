@@ -24,7 +24,17 @@ PROJECT = "bezel-local"
 BUCKET = f"{PROJECT}-examples"
 SERVICE_NEEDS = ("runtime_identity", "weights_bucket", "model_files", "container_image", "vllm_container")
 LEASE_NEEDS = ("node_network", "runtime_identity", "weights_bucket")
-APIS = ("artifactregistry", "cloudscheduler", "compute", "iam", "run", "secretmanager", "storage", "tpu")
+APIS = (
+    "artifactregistry",
+    "certificatemanager",
+    "cloudscheduler",
+    "compute",
+    "iam",
+    "run",
+    "secretmanager",
+    "storage",
+    "tpu",
+)
 ENABLES_APIS = f"""
 from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 
@@ -34,6 +44,7 @@ EnabledApis("all", EnabledApisArgs(project="{PROJECT}", services=services))
 # Component -> those whose examples it builds on, in their order.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "enabled_apis": (),
+    "global_address": (),
     "node_network": (),
     "identity_gateway": ("node_network",),
     "runtime_identity": (),
