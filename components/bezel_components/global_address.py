@@ -78,7 +78,7 @@ class GlobalAddressArgs(ComponentArgs):
     @classmethod
     def _is_a_host(cls, domain: str) -> str:
         if problem := domain_problem(domain):
-            raise ValueError(problem)
+            raise ValueError(f"{domain!r} cannot name an address: {problem}")
         return domain
 
     @field_validator("zone")
@@ -86,7 +86,7 @@ class GlobalAddressArgs(ComponentArgs):
     def _is_a_zone(cls, zone: str) -> str:
         if zone and not (len(zone) <= 63 and _NAME.fullmatch(zone)):
             raise ValueError(
-                "Cloud DNS has no zone of such a name in the project, so no record could be made; write the zone's name"
+                f"the project can have no zone of the name {zone!r}, so no record could be made; write the zone's name"
                 " (gcloud dns managed-zones list), or omit zone and set `records` where the domain is served"
             )
         return zone

@@ -143,7 +143,7 @@ def test_hosts_that_a_certificate_can_name_are_taken() -> None:
         ({"services": {"us-east4": "https://chat.run.app"}}, "without its URL"),
         ({"services": {"us-east4": "Chat"}}, "not a valid name of a Cloud Run service"),
         ({"zone": "acme.example."}, "gcloud dns managed-zones list"),
-        ({"zone": "projects/other/managedZones/acme"}, "has no zone of such a name in the project"),
+        ({"zone": "projects/other/managedZones/acme"}, "can have no zone of the name"),
         ({"certificate": "mine"}, "this argument does not exist"),
     ],
 )
