@@ -17,7 +17,14 @@ from bezel_base.process_status import has_ended
 from bezel_localcloud import control
 from bezel_localcloud.core.files.locks import hold_lock
 from bezel_localcloud.core.paths import Endpoint, Paths
-from localcloud_support.command_process import LOCALCLOUD, SECONDS, ServeProcess, run_localcloud, variables
+from localcloud_support.command_process import (
+    LOCALCLOUD,
+    SECONDS,
+    ServeProcess,
+    localcloud_here,
+    run_localcloud,
+    variables,
+)
 
 pytestmark = pytest.mark.slow  # whole processes
 BUCKETS = "/storage/v1/b"
@@ -60,21 +67,21 @@ def request(report: dict[str, str], token: str, method: str, path: str, **named:
 def test_serve_ends_with_a_signal_and_a_folder_keeps_project_and_data(serve: Serve, tmp_path: Path) -> None:
     first = serve("--dir", "cloud", "--project", "my-project", "--enable", "iam")
     assert first.report["project"] == "my-project"
-    token = run_localcloud(tmp_path, "token", "--dir", "cloud").stdout.strip()
+    token = localcloud_here(tmp_path, "token", "--dir", "cloud").stdout.strip()
     accounts = request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").json()["accounts"]
     assert "deployer@my-project.iam.gserviceaccount.com" in {account["email"] for account in accounts}
     assert "bezel-local" not in json.dumps(accounts)
     made = request(first.report, token, "POST", BUCKETS, params={"project": "my-project"}, json={"name": "kept"})
     assert made.is_success
     assert first.end(signal.SIGINT) == (0, "")
-    started = run_localcloud(tmp_path, "start", "--dir", "cloud")
+    started = localcloud_here(tmp_path, "start", "--dir", "cloud")
     assert started.returncode == 0, started.stderr
-    assert "  project   my-project\n" in run_localcloud(tmp_path, "status", "--dir", "cloud").stdout
+    assert "  project   my-project\n" in localcloud_here(tmp_path, "status", "--dir", "cloud").stdout
     assert request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").is_success
-    other = run_localcloud(tmp_path, "start", "--dir", "cloud", "--project", "other-project")
+    other = localcloud_here(tmp_path, "start", "--dir", "cloud", "--project", "other-project")
     assert other.returncode == 2
     assert "holds the project my-project" in other.stderr
-    assert run_localcloud(tmp_path, "stop", "--dir", "cloud").returncode == 0
+    assert localcloud_here(tmp_path, "stop", "--dir", "cloud").returncode == 0
     again = serve("--dir", "cloud")
     assert (again.report["project"], again.report["base"]) == ("my-project", first.report["base"])
     assert request(again.report, token, "GET", f"{BUCKETS}/kept").is_success
@@ -87,7 +94,7 @@ def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
     (bucket / "first").write_text("one")
     arguments = ("start", "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed")
     try:
-        started = run_localcloud(tmp_path, *arguments)
+        started = localcloud_here(tmp_path, *arguments)
         assert started.returncode == 0, started.stderr
         endpoint = Endpoint.read(tmp_path / "cloud")
         assert endpoint is not None
@@ -97,13 +104,13 @@ def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
         # One that runs is prepared too, and what is there stays.
         (bucket / "first").write_text("another")
         (bucket / "second").write_text("two")
-        assert run_localcloud(tmp_path, *arguments).returncode == 0
+        assert localcloud_here(tmp_path, *arguments).returncode == 0
         assert Endpoint.read(tmp_path / "cloud") == endpoint
         assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/first?alt=media").text == "one"
         assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/second?alt=media").text == "two"
         # A refusal does not end one that ran before.
         (tmp_path / "seed" / "No_Bucket!").mkdir()
-        refused = run_localcloud(tmp_path, *arguments)
+        refused = localcloud_here(tmp_path, *arguments)
         assert (refused.returncode, control.status(tmp_path / "cloud")) == (1, endpoint)
     finally:
         control.stop(tmp_path / "cloud")
@@ -111,7 +118,7 @@ def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
 
 def test_start_that_cannot_prepare_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "seed" / "No_Bucket!").mkdir(parents=True)
-    refused = run_localcloud(tmp_path, "start", "--dir", "cloud", "--seed", "seed")
+    refused = localcloud_here(tmp_path, "start", "--dir", "cloud", "--seed", "seed")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "cannot be copied to gs://No_Bucket!" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -169,13 +176,13 @@ def test_a_second_serve_names_the_command_that_stops_the_first(serve: Serve, tmp
 
 
 def test_status_and_env_point_clients_at_it(folder: Path) -> None:
-    status = run_localcloud(folder, "status", "--dir", "cloud").stdout
+    status = localcloud_here(folder, "status", "--dir", "cloud").stdout
     assert f'eval "$(localcloud env --dir {folder / "cloud"})"' in status
     endpoint = Endpoint.read(folder / "cloud")
     assert endpoint is not None
-    as_json = json.loads(run_localcloud(folder, "env", "--dir", "cloud", "--format", "json").stdout)
+    as_json = json.loads(localcloud_here(folder, "env", "--dir", "cloud", "--format", "json").stdout)
     assert as_json["API_ENDPOINT_OVERRIDE"] == endpoint.base
-    lines = run_localcloud(folder, "env", "--dir", "cloud").stdout
+    lines = localcloud_here(folder, "env", "--dir", "cloud").stdout
     shell = ["/bin/sh", "-c", f'{lines}\nprintf %s "$GOOGLE_APPLICATION_CREDENTIALS|$GOOGLE_CREDENTIALS"']
     ran = subprocess.run(
         shell, env={"GOOGLE_CREDENTIALS": "own"}, capture_output=True, text=True, timeout=20, check=True
@@ -184,27 +191,27 @@ def test_status_and_env_point_clients_at_it(folder: Path) -> None:
 
 
 def test_token_gives_an_identity_for_a_url(folder: Path) -> None:
-    access = run_localcloud(folder, "token", "--dir", "cloud").stdout.strip()
-    identity = run_localcloud(folder, "token", "--dir", "cloud", "https://service.example").stdout.strip()
+    access = localcloud_here(folder, "token", "--dir", "cloud").stdout.strip()
+    identity = localcloud_here(folder, "token", "--dir", "cloud", "https://service.example").stdout.strip()
     assert access.count(".") == identity.count(".") == 2
     assert access != identity
 
 
 def test_a_fault_is_added_shown_and_cleared(folder: Path) -> None:
     place = ("--dir", "cloud")
-    added = run_localcloud(folder, "fault", "add", *place, "slow-start", "factor=3")
+    added = localcloud_here(folder, "fault", "add", *place, "slow-start", "factor=3")
     assert added.stdout.startswith("active: slow-start factor=3.0\n")
     assert "until `localcloud fault clear slow-start`." in added.stdout
-    assert run_localcloud(folder, "fault", "show", *place).stdout == "slow-start factor=3.0\n"
-    assert run_localcloud(folder, "fault", "clear", *place, "slow-start").stdout == "cleared: slow-start\n"
-    assert run_localcloud(folder, "fault", "show", *place).stdout == "no active faults\n"
+    assert localcloud_here(folder, "fault", "show", *place).stdout == "slow-start factor=3.0\n"
+    assert localcloud_here(folder, "fault", "clear", *place, "slow-start").stdout == "cleared: slow-start\n"
+    assert localcloud_here(folder, "fault", "show", *place).stdout == "no active faults\n"
 
 
 def test_token_tells_of_the_fault_that_refuses_it(folder: Path) -> None:
     place = ("--dir", "cloud")
-    run_localcloud(folder, "fault", "add", *place, "clock-skew", "seconds=7200")
-    refused = run_localcloud(folder, "token", *place)
-    run_localcloud(folder, "fault", "clear", *place)
+    localcloud_here(folder, "fault", "add", *place, "clock-skew", "seconds=7200")
+    refused = localcloud_here(folder, "token", *place)
+    localcloud_here(folder, "fault", "clear", *place)
     assert refused.returncode == 1
     assert "the token endpoint responded 400" in refused.stderr
     assert "clear the fault that `localcloud fault show` lists" in refused.stderr
@@ -217,7 +224,7 @@ def test_reset_begins_a_new_project_at_the_same_address(folder: Path) -> None:
     token, report = control.access_token(endpoint), {"base": endpoint.base}
     made = request(report, token, "POST", BUCKETS, params={"project": endpoint.project}, json={"name": "gone"})
     assert made.is_success
-    ended = run_localcloud(folder, "reset", "--dir", "cloud")
+    ended = localcloud_here(folder, "reset", "--dir", "cloud")
     assert (ended.returncode, ended.stdout) == (0, f"localcloud at {endpoint.base} serves a new project\n")
     assert request(report, token, "GET", f"{BUCKETS}/gone").status_code == 404
     assert control.inventory(endpoint) == {}
@@ -264,7 +271,9 @@ def test_a_mistake_is_told_with_its_repair(mistake: str, tmp_path: Path, folder:
     (tmp_path / "full" / "file").touch()
     arguments, code, message = MISTAKES[mistake]
     placed = [{"TAKEN": taken_port, "RUNNING": str(folder / "cloud")}.get(word, word) for word in arguments]
-    ended = run_localcloud(tmp_path, *placed)
+    # What listens before it is refused needs a process of its own.
+    run = run_localcloud if taken_port in placed else localcloud_here
+    ended = run(tmp_path, *placed)
     assert (ended.returncode, ended.stdout) == (code, "")
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -22,12 +22,18 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory):
+def life(tmp_path_factory, daemon_forks):
     """A directory that was served once, with everything that a service needs in place."""
     directory = tmp_path_factory.mktemp("life")
-    Client(start_daemon(directory)).prepare()
+    Client(daemon_forks.start(directory)).prepare()
     yield directory
     control.stop(directory)
+
+
+@pytest.fixture
+def run_daemon(life, daemon_forks):
+    """A function that returns the directory's running daemon, else a new one: as `start_daemon`, and forked."""
+    return lambda **options: control.status(life) or daemon_forks.start(life, **options)
 
 
 def instance_of(client, name):
@@ -98,8 +104,8 @@ def _locks(file) -> bool:
     return True
 
 
-def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life):
-    endpoint = start_daemon(life)
+def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life, run_daemon):
+    endpoint = run_daemon()
     client = Client(endpoint)
     traffic = [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100, "tag": "now"}]
     client.create("kept", client.template("--x"), scaling={"minInstanceCount": 1}, traffic=traffic)
@@ -117,25 +123,25 @@ def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life)
     client.remove("kept")
 
 
-def test_a_deployment_under_way_is_finished_after_a_kill(life):
+def test_a_deployment_under_way_is_finished_after_a_kill(life, run_daemon):
     control.stop(life)
-    client = Client(start_daemon(life, speed=1))  # five seconds before the container starts
+    client = Client(run_daemon(speed=1))  # five seconds before the container starts
     begun = client.post(SERVICES, {"template": client.template()}, serviceId="begun").json()
     assert "done" not in begun
     assert client.service("begun")["reconciling"] is True
     kill(control.status(life))
-    start_daemon(life)
+    run_daemon()
     operation = until(lambda: (o := client.get(f"/run/v2/{begun['name']}").json()).get("done") and o, 15)
     assert "error" not in operation
     assert client.service("begun")["terminalCondition"]["state"] == "CONDITION_SUCCEEDED"
     client.remove("begun")
 
 
-def test_the_first_request_after_a_restart_waits_for_a_cold_start(life):
-    client = Client(start_daemon(life))
+def test_the_first_request_after_a_restart_waits_for_a_cold_start(life, run_daemon):
+    client = Client(run_daemon())
     client.create("cold", client.template("--boot=0.3"))
     control.stop(life)
-    start_daemon(life)
+    run_daemon()
     front = client.front("cold")
     pids = []
     threads = [threading.Thread(target=lambda: pids.append(front.get("/").json()["pid"])) for _ in range(3)]
@@ -148,8 +154,8 @@ def test_the_first_request_after_a_restart_waits_for_a_cold_start(life):
     client.remove("cold")
 
 
-def test_stopping_leaves_no_process_and_no_endpoint(life):
-    endpoint = start_daemon(life)
+def test_stopping_leaves_no_process_and_no_endpoint(life, run_daemon):
+    endpoint = run_daemon()
     client = Client(endpoint)
     client.create("ended", client.template())
     pid = instance_of(client, "ended")

@@ -16,7 +16,6 @@ from bezel_catalog.vllm.servers import recorded_servers
 from bezel_simulated_vllm.api.routes.pooling_numbers import octets_of, packed_bits
 from simulated_vllm_support import pooled_requests
 from simulated_vllm_support.client_requests import answer_shape
-from simulated_vllm_support.process import simulated_vllm
 from simulated_vllm_support.shapes import alike
 
 ARGUMENTS = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--max-model-len=512")
@@ -117,12 +116,17 @@ def is_same_error(answer, recorded):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", recorded_servers())
-def test_whole_requests_are_answered_as_by_the_real_server(release, tmp_path):
+def test_whole_requests_are_answered_as_by_the_real_server(release, mount, serve):
     wrong = []
     for name, files, calls in pooled_requests.read(release):
-        with simulated_vllm(tmp_path / name, *ARGUMENTS, f"--release={release}", files=files) as url:
+        folder = mount / f"whole-{release}-{name}"
+        folder.mkdir(exist_ok=True)
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+        path = f"/mnt/models/{folder.name}"
+        with serve(path, "--served-model-name=tiny", *ARGUMENTS, release=release) as client:
             for request, real in calls:
-                answer = answer_shape(*ask(url, request))
+                answer = answer_shape(*ask(client.base_url.netloc.decode(), request))
                 if not alike(real, answer):
                     wrong.append((name, request, real, answer))
     assert wrong == []
@@ -137,9 +141,9 @@ def test_whole_requests_are_of_every_endpoint(release):
     assert sum(len(calls) for _, _, calls in rows) >= 200
 
 
-def ask(url, request):
+def ask(address, request):
     """Status, type of the content, and body of an answer."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(address, timeout=60)
     connection.request(request.method, request.path, request.content or None, dict(request.headers))
     response = connection.getresponse()
     answer = response.status, response.headers.get("content-type", ""), response.read().decode(errors="replace")

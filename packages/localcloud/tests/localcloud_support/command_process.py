@@ -1,4 +1,7 @@
-"""`localcloud` as a user starts it: in an empty folder, with a home of its own, and nothing else."""
+"""`localcloud` as a user starts it: in an empty folder, with a home of its own, and nothing else.
+
+`localcloud_here` runs a command in this process, for tests of what it does and says.
+"""
 
 import json
 import os
@@ -7,6 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from bezel_localcloud.command.main import main
+from localcloud_support.command_here import run_here
 
 LOCALCLOUD = str(Path(sys.executable).parent / "localcloud")
 SECONDS = 90
@@ -28,6 +34,11 @@ def run_localcloud(folder: Path, *arguments: str, home: Path | None = None) -> s
         timeout=SECONDS,
         check=False,
     )
+
+
+def localcloud_here(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """As `run_localcloud`, in this process."""
+    return run_here(main, arguments, folder, variables(folder))
 
 
 class ServeProcess:
