@@ -93,16 +93,16 @@ def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(run_here: Run, 
     try:
         assert bezel("local", "start", *place)[0] == 0
         _, first, _ = run_here("local", "status", *place)
-        assert bezel("local", "start", *place)[0] == 0
+        assert run_here("local", "start", *place)[0] == 0
         assert run_here("local", "status", *place) == (0, first, "")
         with using(tmp_path / "cloud"):
-            code, _, err = bezel("local", "start", *place[:2], "--speed", "500")
+            code, _, err = run_here("local", "start", *place[:2], "--speed", "500")
         assert code == 1
         assert "speed 1000" in err
         assert "is used by another command" in err
         assert "this command needs server sim and speed 500" in err
         assert run_here("local", "status", *place) == (0, first, "")
-        assert bezel("local", "start", *place[:2], "--speed", "500")[0] == 0
+        assert run_here("local", "start", *place[:2], "--speed", "500")[0] == 0
     finally:
         assert bezel("local", "stop", *place) == (0, "", "")
     assert run_here("local", "stop", *place) == (0, "", "")

@@ -124,8 +124,15 @@ def test_a_person_is_asked_for_what_is_missing_until_an_answer_can_be_used(here:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", ["", "chat\n", "bad name\n" * 5, "chat\n" + "\x04"])
-def test_answers_that_end_too_early_leave_nothing(here: Path, answers: str) -> None:
-    assert "so nothing was made" in typed_at(here, answers + "\x04")
+def test_answers_that_end_too_early_leave_nothing(
+    here: Path, answers: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    controller, terminal = pty.openpty()
+    with os.fdopen(controller, "wb", buffering=0) as keyboard, os.fdopen(terminal, encoding="utf-8") as standard_input:
+        keyboard.write((answers + "\x04" * 10).encode())  # several ends, so that no further question waits
+        monkeypatch.setattr(sys, "stdin", standard_input)
+        assert new() != 0
+    assert "so nothing was made" in "".join(capsys.readouterr())
     assert [*here.iterdir()] == []
 
 

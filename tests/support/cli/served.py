@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bezel.cli.main import main
+from localcloud_support.command_here import run_here
+
 BEZEL = str(Path(sys.executable).parent / "bezel")
 
 
@@ -37,16 +40,8 @@ class Served:
         return self._process.pid
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Another `bezel` command of the same user in the same folder."""
-        return subprocess.run(
-            [BEZEL, *arguments],
-            cwd=self.home,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        """Another `bezel` command of the same user in the same folder, in this process."""
+        return run_here(main, arguments, self.home, self.variables)
 
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; its exit status and what it wrote to standard error."""
