@@ -15,8 +15,13 @@ CHANGE_SECONDS = 600.0
 DELETE_SECONDS = 1200.0
 """Limit of a delete, which may wait for the resources that still use the deleted one."""
 
-_WITHOUT_LIMITS = ("IamMember", "IAMMember", "IAMCustomRole")
-_LIMITED = {"gcp:serviceaccount/account:Account": ("create",), "gcp:storage/bucket:Bucket": ("create", "update")}
+_WITHOUT_LIMITS = ("IamMember", "IAMMember", "IAMCustomRole", ":RecordSet")
+_LIMITED = {
+    "gcp:serviceaccount/account:Account": ("create",),
+    "gcp:storage/bucket:Bucket": ("create", "update"),
+    "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup": ("create", "delete"),
+    "gcp:compute/managedSslCertificate:ManagedSslCertificate": ("create", "delete"),
+}
 _EACH = ("create", "update", "delete")
 
 

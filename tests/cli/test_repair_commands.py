@@ -101,6 +101,7 @@ RUN_BY = {
     "bezel local down": "tests/e2e/test_kill_points.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",
+    "bezel local stop": "tests/cli/test_command.py",
     "localcloud fault clear": "packages/localcloud/tests/test_command_process.py",
     "localcloud serve": "packages/localcloud/tests/test_command_process.py",
     "localcloud start": "packages/localcloud/tests/test_command_process.py",

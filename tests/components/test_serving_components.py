@@ -1,5 +1,6 @@
 """The image, the container and the service: what Cloud Run is asked for, and what it is never asked for."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -339,14 +340,16 @@ def test_service_has_the_given_hooks_instead() -> None:
 
 
 def test_unknown_bucket_and_network_are_taken_and_refused_if_gated() -> None:
-    later = pulumi.Output.from_input("made")
-    mounted = container(mounts=(BucketMount(bucket=later, path="/mnt/models"),))
-    template = service(container=mounted, vpc=VpcEgress(network=later))["template"]
-    assert template["volumes"][0]["gcs"]["bucket"] == "made"
-    assert template["vpcAccess"]["networkInterfaces"] == [{"network": "made"}]
-    for unknown in ({"container": mounted}, {"vpc": VpcEgress(subnetwork=later)}):
-        with pytest.raises(ArgumentsError, match="gated requires names of buckets and networks that are known"):
-            service_args(gated=True, **unknown)
+    with asyncio.Runner() as runner:  # an output takes the thread's loop, which an earlier test may have ended
+        runner.get_loop()
+        later = pulumi.Output.from_input("made")
+        mounted = container(mounts=(BucketMount(bucket=later, path="/mnt/models"),))
+        template = service(container=mounted, vpc=VpcEgress(network=later))["template"]
+        assert template["volumes"][0]["gcs"]["bucket"] == "made"
+        assert template["vpcAccess"]["networkInterfaces"] == [{"network": "made"}]
+        for unknown in ({"container": mounted}, {"vpc": VpcEgress(subnetwork=later)}):
+            with pytest.raises(ArgumentsError, match="gated requires names of buckets and networks that are known"):
+                service_args(gated=True, **unknown)
 
 
 def test_an_audience_is_accepted_and_makes_no_revision() -> None:

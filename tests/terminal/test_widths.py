@@ -49,7 +49,9 @@ VERBATIM = {
         ("tpu_create", "tpu_delete", "catalog_add_model", "deploy", "scale", "restart", "rollback", "container"),
         "the difference of a stack file",
     ),
-    **dict.fromkeys(("destroy", "weights_copy", "quota_request"), "the difference of a stack file"),
+    **dict.fromkeys(
+        ("destroy", "weights_copy", "quota_request", "stack_edit", "recover"), "the difference of a stack file"
+    ),
 }
 
 

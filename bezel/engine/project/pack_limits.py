@@ -73,7 +73,7 @@ POLICIES = {
     ),
     "security": (
         *("no-public-invoker", "known-requests", "own-service-account", "image-by-digest", "no-plain-secret"),
-        *("no-external-address", "labels"),
+        *("no-external-address", "no-open-address", "labels"),
     ),
 }
 """Policies of the required packs, by their names in a configuration."""

@@ -116,4 +116,5 @@ def _commands(finding: Finding, stack: str) -> Iterator[str]:
         yield f"bezel deploy {shell_word(stack)}"
     elif not named:
         at = unix(finding.at)
-        yield f"bezel logs {shell_word(stack)} --since {'1h' if at is None else rfc3339(at - _BEFORE_SECONDS)}"
+        since = "1h" if at is None else rfc3339(at - _BEFORE_SECONDS)
+        yield f"bezel logs {shell_word(stack)} --since {shell_word(since)}"

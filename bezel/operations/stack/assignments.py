@@ -129,7 +129,7 @@ def _value(key: str, text: str, stack: str) -> Any:
         raise WrongValueError(*problems)
     if any(_find_encrypted(value)):
         consequence = "an encrypted value belongs to its stack's key, and is not written by hand."
-        repair = f"store it: `bezel secret set NAME --stack {shell_word(stack)}`, and name it: `--set secrets.VARIABLE=NAME`."
+        repair = f"store it: `bezel secret set NAME --stack {shell_word(stack)}`, and name it in the key secrets."
         raise WrongValueError(Problem(key, ENCRYPTED, consequence, repair))
     return value
 

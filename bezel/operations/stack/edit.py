@@ -119,8 +119,7 @@ def apply_edit(context: Context, plan: Plan) -> Outcome:
             return Outcome(operation=NAME, target=plan.target, verdict="unchanged")
         check_cancelled(context)
         write_file(edited.file, edited.before, edited.after)
-    stack = shell_word(plan.target)
-    details = (f"{edited.file.name} is written; nothing is deployed: `bezel deploy {stack}`",)
+    details = (f"{edited.file.name} is written; nothing is deployed: `bezel deploy {shell_word(plan.target)}`",)
     return Outcome(operation=NAME, target=plan.target, verdict="done", price=plan.price, details=details)
 
 

@@ -54,8 +54,9 @@ def server(shared_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 @pytest.mark.slow
 def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     out = tmp_path / "run.json"
     arguments = ["--url", server.url, "--public", "--users", "2", "--requests", "8", "--output-tokens", "6"]
     code = main(["run", *arguments, "--repeats", "2", "--slo", "ttft=60000", "--out", str(out)])
