@@ -51,7 +51,7 @@ class ManagerKind:
 def _certificate(name: str, body: Json) -> Json:
     del name
     if body.get("selfManaged") or body.get("managedIdentity") or not body.get("managed"):
-        raise unserved_error("certificates that the caller brings", "request one for domains: the field managed")
+        raise unserved_error("certificates that the caller brings", "use managed.domains")
     if body.get("scope", "DEFAULT") != "DEFAULT":
         raise unserved_error(f"the scope {body['scope']}", "leave scope out: DEFAULT is that of global load balancers")
     managed = body["managed"]
