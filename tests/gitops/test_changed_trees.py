@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shutil
 from datetime import date
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +22,6 @@ from tests.support.model_sources.described import description_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 PROGRAM = re.compile(
@@ -36,10 +38,18 @@ SERVICES, LEASES = {"l4-qat", "l4-e2b"}, {"v6e1-12b", "v6e4-12b"}
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the program, with its compiled modules where there are some: eleven processes load it."""
     tree: Path = tmp_path_factory.mktemp("trees") / "old"
-    for name in filter(PROGRAM.match, tracked_files()):
+    names = [name for name in tracked_files() if PROGRAM.match(name)]
+    for name in names:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tree / name)
+        shutil.copy2(ROOT / name, tree / name)
+    for name in names:
+        compiled = Path(cache_from_source(str(ROOT / name))) if name.endswith(".py") else None
+        if compiled and compiled.is_file():
+            copy = Path(cache_from_source(str(tree / name)))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(compiled, copy)
     return tree
 
 
@@ -50,10 +60,11 @@ def plans_of() -> Callable[[Path], command.Plans]:
 
 def edited_tree(old: Path, edits: tuple[Edit, ...]) -> Path:
     new = old.with_name(f"new{len(list(old.parent.iterdir()))}")
-    shutil.copytree(old, new)
+    shutil.copytree(old, new, copy_function=os.link)
     for path, before, after in edits:
         text = (new / path).read_text()
         assert before in text, path
+        (new / path).unlink()  # the old tree has the same file
         (new / path).write_text(text.replace(before, after, 1))
     return new
 
