@@ -15,6 +15,7 @@ from bezel.engine.project.project import Project
 from bezel.planner import Plan, make_plan
 from tests.support.conversion.six_inputs import CREDENTIALS, LIVE, SIX
 from tests.support.rest.fake_google import Answer, Call, Server, key_file, serving, token_route
+from tests.support.weights import fake_hub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,10 +196,12 @@ def test_a_part_that_is_left_out_is_named_in_file_and_output(
 
 @pytest.mark.slow
 def test_a_stack_that_the_plan_refuses_is_written_with_its_problems(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "deploy.sh").write_text(SIX["not_served"])
-    assert new("team", "--from", "deploy.sh") == 3
+    with fake_hub.serving() as hub:  # it has no model; for one that does not respond, seven waits pass
+        monkeypatch.setenv("HF_ENDPOINT", hub.base)
+        assert new("team", "--from", "deploy.sh") == 3
     shown = capsys.readouterr().out
     assert "The plan objects to llama" in shown
     assert "Repair Pulumi.llama.yaml or the limits first" in shown
