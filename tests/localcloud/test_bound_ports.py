@@ -20,6 +20,7 @@ from bezel_localcloud.node.reachability import NODE_VARIABLE
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
+from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
 from localcloud_support.client import RUNTIME
 from localcloud_support.node_harness import NAME, SECRET, RunningCloud, own_address
 from tests.support.other_user import sent_by_other_user
@@ -53,7 +54,8 @@ def doors(world):
     async def more():
         tasks = TaskMetadata(world.cloud, "us-east4", "runtime@x")
         await tasks.start()
-        front = Ingress(world.cloud, world.cloud.services.route, SERVICE, "", listen_on_loopback())
+        outages = RegionOutages(world.cloud.faults)
+        front = Ingress(world.cloud, outages, world.cloud.services.route, SERVICE, "", listen_on_loopback())
         await front.start()
         return tasks, front
 

@@ -34,6 +34,7 @@ BUILT = {
     ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel_localcloud.routing.raw_routes", "_expression"): "a path of a route",
     ("bezel_localcloud.routing.route_table", "_alternatives"): "paths of routes, one after the other",
+    ("bezel_localcloud.services.balancer.targets", "target"): "a URL mask: two parts of 63 characters at most",
     ("bezel_simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
 }
 # Patterns with more than a constant number of ways -> why that has a bound.

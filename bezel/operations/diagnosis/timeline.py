@@ -71,7 +71,7 @@ def timeline_of(findings: Sequence[Finding], ready: Mapping[str, str], now: floa
 def steps_of(findings: Iterable[Finding], stack: str) -> tuple[Step, ...]:
     """What to do about the present findings, the best evidence first."""
     return tuple(
-        Step(finding=number, action=each.repair, commands=tuple(dict.fromkeys(_commands(each, shell_word(stack)))))
+        Step(finding=number, action=each.repair, commands=tuple(dict.fromkeys(_commands(each, stack))))
         for number, each in enumerate(findings, 1)
         if not each.is_past
     )

@@ -199,7 +199,7 @@ def declare(
 
     loop = asyncio.new_event_loop()
     # With each resource Pulumi notes the whole stack: a thread of its own has few frames, a test a hundred.
-    with closing(loop), ThreadPoolExecutor(1) as pool, _short_traces(), _restored_pickler():
+    with _closed_loops(), closing(loop), ThreadPoolExecutor(1) as pool, _short_traces(), _restored_pickler():
         pool.submit(with_a_loop).result()
     return declarations
 
@@ -216,6 +216,32 @@ def _short_traces() -> Iterator[None]:
             del sys.tracebacklimit
         else:
             sys.tracebacklimit = before
+
+
+class _KeptLoops(asyncio.DefaultEventLoopPolicy):
+    """Keeps the loops that Pulumi makes in threads and leaves open, with three descriptors each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loops: list[asyncio.AbstractEventLoop] = []
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        loop = super().new_event_loop()
+        self.loops.append(loop)
+        return loop
+
+
+@contextmanager
+def _closed_loops() -> Iterator[None]:
+    before, policy = asyncio.get_event_loop_policy(), _KeptLoops()
+    asyncio.set_event_loop_policy(policy)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop_policy(before)
+        for loop in policy.loops:
+            if not loop.is_running():
+                loop.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
+from pulumi_policy import PolicyResource, ResourceValidationArgs, ResourceValidationPolicy, StackValidationArgs
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from bezel.leases.requests import instance_body, queued_body
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 UNKNOWN = UNKNOWN_STRING_VALUE
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in [*hardware_cost.POLICIES, *security.POLICIES]}
+OF_A_RESOURCE = [name for name, policy in POLICIES.items() if isinstance(policy, ResourceValidationPolicy)]
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"
 TPU_VM = "gcp:tpu/v2Vm:V2Vm"

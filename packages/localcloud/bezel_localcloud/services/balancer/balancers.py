@@ -10,7 +10,6 @@ import logging
 import socket
 import ssl
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from bezel_base.loopback.listeners import listen, listen_on_loopback
@@ -192,5 +191,5 @@ class Balancers:
         return (
             is_loopback(host)
             or name.lower() in self._names
-            or any(fnmatchcase(name.lower(), pattern) for pattern in self._names if "*" in pattern)
+            or any(name.lower().endswith(pattern[1:]) for pattern in self._names if pattern.startswith("*"))
         )

@@ -8,7 +8,7 @@ import re
 
 from bezel_localcloud.services.load_balancing.routes import Region
 
-_PART = "[a-z0-9-]+"
+_PART = "[a-z0-9-]{1,63}"
 
 
 def target(region: Region, host: str, path: str) -> tuple[str, str]:
@@ -16,7 +16,7 @@ def target(region: Region, host: str, path: str) -> tuple[str, str]:
     if region.service or not region.url_mask:
         return region.service, region.tag
     mask_host, slash, mask_path = region.url_mask.partition("/")
-    pattern = re.escape(mask_host) if mask_host else ".*"
+    pattern = re.escape(mask_host) if mask_host else "[^/]*"
     pattern += (re.escape(slash + mask_path) + "(?:/.*)?") if slash else "/.*"
     for part in ("service", "tag"):
         pattern = pattern.replace(re.escape(f"<{part}>"), f"(?P<{part}>{_PART})", 1)
