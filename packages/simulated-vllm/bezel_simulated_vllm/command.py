@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 _RUST = "VLLM_USE_RUST_FRONTEND"
+# Its default, which vLLM also takes for a value that is not above 0 (vllm/envs.py).
+_STATISTICS, _DEFAULT_STATISTICS_SECONDS = "VLLM_LOG_STATS_INTERVAL", 10.0
 _INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -160,10 +162,17 @@ def _serve(
         speed=speed,
         log_level=options.uvicorn_log_level,
         access_log=not options.disable_uvicorn_access_log,
+        statistics_seconds=statistics_seconds(environment),
         faults=faults.ServingFaults(Path(fault_file), time.monotonic) if fault_file else None,
         outlives_engine=environment.get("VLLM_KEEP_ALIVE_ON_ENGINE_DEATH", "0") not in {"", "0"},
     )
     asyncio.run(serving)
+
+
+def statistics_seconds(environment: Mapping[str, str]) -> float:
+    """Return the seconds between two lines of statistics: vLLM's default where its variable is not above 0."""
+    seconds = float(environment.get(_STATISTICS, _DEFAULT_STATISTICS_SECONDS))
+    return seconds if seconds > 0 else _DEFAULT_STATISTICS_SECONDS
 
 
 def _simulation(environment: Mapping[str, str]) -> _Simulation:

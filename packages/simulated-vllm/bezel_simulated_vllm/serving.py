@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.faults import ServingFaults
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
-_STATS_SECONDS = 10.0
 _BACKLOG = 4096
 _LARGEST = 32 << 20  # bytes of a body: Cloud Run's limit; the real server has no limit of its own
 _WATCHDOG_SECONDS = 5.0
@@ -53,6 +52,7 @@ async def serve(
     speed: float,
     log_level: str,
     access_log: bool,
+    statistics_seconds: float,
     faults: ServingFaults | None,
     outlives_engine: bool,
 ) -> None:
@@ -65,6 +65,7 @@ async def serve(
         speed: seconds of the engine per real second.
         log_level: uvicorn's log level.
         access_log: whether each request is logged.
+        statistics_seconds: real seconds between two lines of statistics in the log.
         faults: faults injected while the server runs, None for none.
         outlives_engine: whether the server continues after its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
 
@@ -92,7 +93,7 @@ async def serve(
     server = WebServer(_with_lifespan(application), [listener], options)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _stop, server, number)
-    tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
+    tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine, statistics_seconds))]
     if not outlives_engine:
         tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
     if faults:
@@ -138,10 +139,10 @@ async def _crash(faults: ServingFaults) -> None:
     os._exit(1)
 
 
-async def _log_statistics(engine: Engine) -> None:
+async def _log_statistics(engine: Engine, seconds: float) -> None:
     prompt, generated, idle = 0, 0, True
     while True:
-        await asyncio.sleep(_STATS_SECONDS)
+        await asyncio.sleep(seconds)
         read, written = engine.prompt_tokens - prompt, engine.generated_tokens - generated
         prompt, generated = engine.prompt_tokens, engine.generated_tokens
         running, waiting = len(engine.scheduler.running), len(engine.scheduler.waiting)
@@ -152,8 +153,8 @@ async def _log_statistics(engine: Engine) -> None:
         hits = engine.metrics.value("prefix_cache_hits_total") / queries
         log(
             "statistics",
-            read=read / _STATS_SECONDS,
-            written=written / _STATS_SECONDS,
+            read=read / seconds,
+            written=written / seconds,
             running=running,
             waiting=waiting,
             usage=engine.scheduler.pool.usage,

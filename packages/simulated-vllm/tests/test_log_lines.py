@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bezel_base.loopback.listeners import free_port
+from bezel_simulated_vllm.command import statistics_seconds
 from simulated_vllm_support.log_lines import (
     LOGS,
     Recorder,
@@ -23,6 +24,8 @@ from simulated_vllm_support.process import MODEL
 
 SERVING = ("--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096",
            "--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm")  # fmt: skip
+STATISTICS_SECONDS = 1.0
+SCRIPT = partial(requests_of_the_record, model="tiny-gemma4", statistics_seconds=STATISTICS_SECONDS)
 FAILING = {
     "fail-config": ("--enable-auto-tool-choice", "--tool-call-parser=nonsense"),
     "fail-engine": ("--max-model-len=16384", "--kv-cache-memory-bytes=1M"),
@@ -44,9 +47,23 @@ def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4", 
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
         "LOCALCLOUD_HARDWARE": hardware(),
         "LOCALCLOUD_SPEED": "100000",
+        "VLLM_LOG_STATS_INTERVAL": f"{STATISTICS_SECONDS:g}",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
     return Recorder(command, dict(environ), Path(__file__).parent, f"http://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize(
+    ("variables", "seconds"),
+    [
+        ({}, 10),
+        ({"VLLM_LOG_STATS_INTERVAL": "2.5"}, 2.5),
+        ({"VLLM_LOG_STATS_INTERVAL": "0"}, 10),
+        ({"VLLM_LOG_STATS_INTERVAL": "-1"}, 10),
+    ],
+)
+def test_statistics_come_at_the_interval_of_the_variable(variables: dict[str, str], seconds: float) -> None:
+    assert statistics_seconds(variables) == seconds
 
 
 @pytest.mark.slow
@@ -57,7 +74,7 @@ def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4", 
 def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(
     release: str, recorded: str, other: str, tmp_path: Path
 ) -> None:
-    log = simulated_recorder(tmp_path, release=release).run(partial(requests_of_the_record, model="tiny-gemma4"))
+    log = simulated_recorder(tmp_path, release=release).run(SCRIPT)
     assert without_counterpart((LOGS / recorded).read_text(), log) == []
     assert without_counterpart((LOGS / other).read_text(), log)
 
@@ -84,7 +101,7 @@ def test_each_line_of_a_live_real_log_is_in_the_simulated_one(tmp_path: Path) ->
     command = [f"{installed}/venv/bin/vllm", "serve", f"{installed}/models/tiny-gemma4", *address, *SERVING]
     real = Recorder(command, dict(environ), tmp_path, f"http://127.0.0.1:{port}")
     script = partial(requests_of_the_record, model="tiny-gemma4")
-    assert without_counterpart(real.run(script), simulated_recorder(tmp_path).run(script)) == []
+    assert without_counterpart(real.run(script), simulated_recorder(tmp_path).run(SCRIPT)) == []
 
 
 STARTED = "INFO:     Application startup complete."

@@ -154,8 +154,14 @@ class Recorder:
         raise AssertionError("\n".join(self._rows[-40:]))
 
 
-def requests_of_the_record(url: str, model: str) -> None:
-    """The requests of the recorded log: an answer, metrics, three refusals, and one that its client gives up."""
+def requests_of_the_record(url: str, model: str, statistics_seconds: float = 10.0) -> None:
+    """The requests of the recorded log: an answer, metrics, three refusals, and one that its client gives up.
+
+    Args:
+        url: The server's address.
+        model: The name of its model.
+        statistics_seconds: Seconds between two lines of statistics, the last of which is waited for.
+    """
     chat = {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 8}
     httpx.post(f"{url}/v1/chat/completions", json=chat, timeout=60).raise_for_status()
     httpx.get(f"{url}/metrics", timeout=30).raise_for_status()
@@ -163,8 +169,9 @@ def requests_of_the_record(url: str, model: str) -> None:
     for path, body in (("chat/completions", unknown), ("chat/completions", wrong), ("nothing", chat)):
         assert httpx.post(f"{url}/v1/{path}", json=body, timeout=30).status_code in {400, 404}
     with contextlib.suppress(httpx.ReadTimeout):
-        httpx.post(f"{url}/v1/chat/completions", json={**chat, "max_tokens": 4000, "ignore_eos": True}, timeout=3)
-    time.sleep(11)  # the log's statistics come every ten seconds
+        long = {**chat, "max_tokens": 4000, "ignore_eos": True}
+        httpx.post(f"{url}/v1/chat/completions", json=long, timeout=0.3 * statistics_seconds)
+    time.sleep(statistics_seconds + 1)
 
 
 def hardware() -> str:
