@@ -61,7 +61,7 @@ def case(boundary: Boundary) -> Any:
 
 
 @pytest.mark.wide_except("gcp:cloudrunv2/service:Service-*", "*SecretVersion-*")
-@pytest.mark.parametrize("boundary", map(case, BOUNDARIES))
+@pytest.mark.parametrize("boundary", [case(boundary) for boundary in BOUNDARIES])
 def test_the_next_provider_goes_on(
     boundary: Boundary, scene: Scene, taken_over: set[str], tried_boundaries: set[str]
 ) -> None:

@@ -197,7 +197,7 @@ def recovery(pipeline: Pipeline) -> None:
         latest["pending_operations"] = [{"type": "updating", "resource": resource}]
 
     pipeline.edit_state(interrupt)
-    run = pipeline.bezel("recover", STACK)
+    run = pipeline.bezel("recover", STACK, "--yes")
     assert (run.code, "reading the open resources from the cloud" in run.text) == (0, True), run.text
 
 

@@ -173,6 +173,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Tools"]:
         resource = service_resource(annotations={"note": SECRETS["state"]})
         deployment.keep("dev", state_of(resource, url=deployment.server.url, note=SECRETS["state"]))
         deployment.live[SERVICE] = live_service(annotations={"note": SECRETS["state"]})
+        (folder / "state" / ".pulumi" / "meta.yaml").write_text("version: 1\n")  # as the engine leaves each backend
         log = LogServer(deployment)
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         log.add(f"Authorization: Bearer {SECRETS['log']}", timestamp=now)
