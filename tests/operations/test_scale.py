@@ -163,7 +163,7 @@ def test_a_kill_after_the_file_was_written_leaves_a_change_to_deploy(project: Pr
     run.send_signal(signal.SIGKILL)
     output, _ = run.communicate(timeout=SECONDS)
     assert "    max_instances: 1" in project.file.read_text(), output
-    recovered = project.pipeline.bezel("recover", STACK)
+    recovered = project.pipeline.bezel("recover", STACK, "--yes")
     assert recovered.code == 0, recovered.text
     plan = project.deploy()
     if not plan.is_empty:  # the engine may have come to its end by itself
