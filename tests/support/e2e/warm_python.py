@@ -43,7 +43,7 @@ elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
     kind, arguments = b"plugins", arguments[1:]
 if not place or not kind:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
-import _signal, _socket
+import _signal, _socket, select
 order = [sys.argv[0], "", str(len(arguments)), *arguments]
 order = [each.encode(sys.getfilesystemencoding(), "surrogateescape") for each in order]
 order += [posix.getcwdb(), *(name + b"=" + value for name, value in posix.environ.items())]
@@ -61,8 +61,17 @@ def pass_on(number, _frame):
         posix.killpg(fork, number)
     except ProcessLookupError:
         pass
+woken, waking = _socket.socketpair()
+waking.setblocking(False)
+_signal.set_wakeup_fd(waking.fileno())
 for number in (_signal.SIGINT, _signal.SIGTERM):
     _signal.signal(number, pass_on)
+waiting = select.poll()
+waiting.register(server, select.POLLIN)
+waiting.register(woken, select.POLLIN)
+# A signal that comes right before a wait for the server alone would be passed on after it only.
+while server.fileno() not in dict(waiting.poll()):
+    woken.recv(4096)
 ended = server.recv({length}, _socket.MSG_WAITALL)
 code = int.from_bytes(ended, "big", signed=True) if ended else -_signal.SIGKILL
 if code < 0:
