@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.engine.local.engine import LocalEngine
-from bezel.engine.project.project import Project
 from bezel_localcloud import control
-from tests.support.e2e import warm_localcloud
+from tests.support.components.component_life import life_of, names
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel_localcloud.core.json_types import Json
+    from bezel.engine.local.engine import LocalEngine
+
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "name: address\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\n"
@@ -46,34 +45,17 @@ ONE_REGION = {"domain": "chat.acme.example", "services": {"us-east4": "answers"}
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[control.Endpoint]:
-    yield warm_localcloud.start(tmp_path / "cloud")
-    control.stop(tmp_path / "cloud")
-
-
-@pytest.fixture
-def engine(tmp_path: Path, cloud: control.Endpoint) -> LocalEngine:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "Pulumi.yaml").write_text(PROJECT)
-    (folder / "Pulumi.one.yaml").write_text("config: {}\n")
-    (folder / "__main__.py").write_text(PROGRAM)
-    for name in (".venv", "components", "bezel"):
-        (folder / name).symlink_to(ROOT / name)
-    made = LocalEngine(Project(folder), tmp_path / "engine", control.environment(cloud))
-    made.prepare("one")
-    return made
-
-
-def names(inventory: Json, kind: str) -> set[str]:
-    return {name.rpartition("/")[2] for name in inventory.get(kind, [])}
+def life(tmp_path: Path) -> Iterator[tuple[LocalEngine, control.Endpoint]]:
+    with life_of(tmp_path, PROJECT, PROGRAM) as opened:
+        yield opened
 
 
 @pytest.mark.wide
 def test_each_change_of_an_address_passes_in_one_update(
-    engine: LocalEngine, cloud: control.Endpoint, monkeypatch: pytest.MonkeyPatch
+    life: tuple[LocalEngine, control.Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another domain, service and region at once, then one region; the IP stays, and nothing is left."""
+    engine, cloud = life
     ways = []
     for arguments in (BASE, OTHERS, ONE_REGION):
         monkeypatch.setenv("ADDRESS", json.dumps(arguments))

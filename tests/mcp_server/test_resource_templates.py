@@ -1,32 +1,19 @@
 """Templates of resources: what they name is read, and any other address is refused with the reason."""
 
 import shutil
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from bench_support import results
 from bezel.mcp_server.scope import Scope
-from bezel.mcp_server.server import server_of
 from bezel_bench.result.document import save
+from tests.support.mcp_server.sessions import ask
 from tests.support.rest.fake_google import ACCESS_TOKEN
 
 ROOT = Path(__file__).parents[2]
-Asked = Callable[[Client], Coroutine[Any, Any, None]]
-
-
-def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
-    async def asking() -> None:
-        with anyio.fail_after(60):
-            async with Client(server_of(folder, scope or Scope())) as client:
-                await asked(client)
-
-    anyio.run(asking)
 
 
 @pytest.fixture

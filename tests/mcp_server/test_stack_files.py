@@ -1,29 +1,17 @@
 """An agent edits stack files: with what was shown, once, by its own token, and within its server's stacks."""
 
 import shutil
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp.client import Client
 
 from bezel.mcp_server.scope import Scope
-from bezel.mcp_server.server import server_of
 from tests.support.mcp_server.answers import call_for_json
+from tests.support.mcp_server.sessions import ask
 
 ROOT = Path(__file__).parents[2]
-Asked = Callable[[Client], Coroutine[Any, Any, None]]
-
-
-def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
-    async def asking() -> None:
-        with anyio.fail_after(60):
-            async with Client(server_of(folder, scope or Scope())) as client:
-                await asked(client)
-
-    anyio.run(asking)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def _insert(kind: ResourceKind, call: Call) -> Json:
 
 def _begin_insert(kind: ResourceKind, call: Call) -> str:
     store, body = call.cloud.store, complete_resource(kind, _settable(call.body))
-    name = f"{_parent(kind, call)}/{body['name']}"
+    name = f"{place_of(call, kind.plural, regional=kind.regional)}/{body['name']}"
     if store.get(kind.name, name) is not None:
         raise already_exists(name)
     _check_placed(store, kind, name, body)
@@ -92,7 +92,7 @@ def _get(kind: ResourceKind, call: Call) -> Json:
 
 def _list(kind: ResourceKind, call: Call) -> Json:
     """Resources of the project, or of a region."""
-    parent = _parent(kind, call)
+    parent = place_of(call, kind.plural, regional=kind.regional)
     items = [
         (name, _resource_json(kind, call, name, body)) for name, body in call.cloud.store.rows(kind.name, f"{parent}/")
     ]
@@ -216,17 +216,23 @@ def _expand(kind: ResourceKind, call: Call) -> Json:
     return once(call, begin)
 
 
-def _parent(kind: ResourceKind, call: Call) -> str:
-    if not kind.regional:
-        return f"projects/{PROJECT}/global/{kind.plural}"
+def place_of(call: Call, collection: str, *, regional: bool) -> str:
+    """Name of the collection that the path is about, of the project or of a region.
+
+    Raises:
+        ApiError: There is no such region.
+    """
+    if not regional:
+        return f"projects/{PROJECT}/global/{collection}"
     region = call.param("region")
     if region not in regions():
         raise wrong("region", region, "Unknown region.")
-    return f"projects/{PROJECT}/regions/{region}/{kind.plural}"
+    return f"projects/{PROJECT}/regions/{region}/{collection}"
 
 
 def _find_row(kind: ResourceKind, call: Call) -> tuple[str, Json]:
-    return row_of(call, kind.name, f"{_parent(kind, call)}/{call.param(kind.name)}")
+    place = place_of(call, kind.plural, regional=kind.regional)
+    return row_of(call, kind.name, f"{place}/{call.param(kind.name)}")
 
 
 def row_of(call: Call, kind: str, name: str) -> tuple[str, Json]:

@@ -12,7 +12,6 @@ from typing import Any
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT
-from bezel_localcloud.core.regions import regions
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.routing.router import Api, Call
@@ -20,7 +19,7 @@ from bezel_localcloud.services.compute.errors import already_exists, in_use, mis
 from bezel_localcloud.services.compute.links import fingerprint, with_links
 from bezel_localcloud.services.compute.operations import begin_timed, once, root
 from bezel_localcloud.services.compute.vpc import FIRST_ADDRESS
-from bezel_localcloud.services.compute.vpc_api import list_page, row_of, serves
+from bezel_localcloud.services.compute.vpc_api import list_page, place_of, row_of, serves
 from bezel_localcloud.services.load_balancing.certificates import advance, certificate_json
 from bezel_localcloud.services.load_balancing.checks import complete, stale
 from bezel_localcloud.services.load_balancing.kinds import (
@@ -234,12 +233,7 @@ def _set_field(kind: BalancerKind, verb: str, field: str, call: Call) -> Json:
 
 def parent(kind: BalancerKind, call: Call) -> str:
     """Name of the collection that the path is about."""
-    if not kind.regional:
-        return f"projects/{PROJECT}/global/{kind.collection}"
-    region = call.param("region")
-    if region not in regions():
-        raise wrong("region", region, "Unknown region.")
-    return f"projects/{PROJECT}/regions/{region}/{kind.collection}"
+    return place_of(call, kind.collection, regional=kind.regional)
 
 
 def find_row(kind: BalancerKind, call: Call) -> tuple[str, Row]:
