@@ -40,15 +40,10 @@ def pipeline(tmp_path_factory):
 def pipeline_with_deploy(pipeline):
     """The pipeline with its first stack file and a deployed stack: tests of a module may run in several processes."""
     pipeline.reset()
-    if not buckets(pipeline):
+    if not pipeline.buckets():
         pipeline.report(*PREVIEW)
         pipeline.report(*DEPLOY)
     return pipeline
-
-
-def buckets(pipeline: Pipeline) -> list[dict]:
-    items = pipeline.cloud.get("/storage/v1/b", project="bezel-local").json()["items"]
-    return [item for item in items if item["name"].startswith("data-")]
 
 
 def written_by(pipeline: Pipeline, token: str, name: str) -> int:
@@ -63,9 +58,10 @@ def text_of(report: dict) -> str:
 
 
 def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
-    # A preview that was skipped.
+    # A preview that was skipped. Another test of this module may have run before in this process.
+    pipeline.clear()
     report = pipeline.report(*DEPLOY, code=3)
-    assert (report["verdict"], buckets(pipeline)) == ("refused", [])
+    assert (report["verdict"], pipeline.buckets()) == ("refused", [])
     assert "this tree was not previewed" in text_of(report)
 
     # The first deploy, previewed by an account that may only read the states and create plans.
@@ -91,7 +87,7 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     assert (deployed["verdict"], deployed["review"]) == ("deployed", "as reviewed")
     assert deployed["changes_digest"] == previewed["changes_digest"]
     assert (deployed["smoke"]["ok"], deployed["smoke"]["simulated"]) == (True, True)
-    (bucket,) = buckets(pipeline)
+    (bucket,) = pipeline.buckets()
 
     pipeline.set("small:price", "7")  # an output of the stack and of no resource: nothing to review
     pipeline.commit()
@@ -102,12 +98,12 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     history = pipeline.objects(".pulumi/history/")
     assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
     assert pipeline.objects(".pulumi/history/") == history
-    assert buckets(pipeline) == [bucket]
+    assert pipeline.buckets() == [bucket]
 
 
 def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with_deploy):
     pipeline = pipeline_with_deploy
-    (bucket,) = buckets(pipeline)
+    (bucket,) = pipeline.buckets()
     pipeline.set("bezel:labels", {"team": "a"})
     pipeline.commit()
     previewed = pipeline.report(*PREVIEW)
@@ -120,13 +116,13 @@ def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with
     report = pipeline.report(*DEPLOY, code=3)
     assert "the state has changed since this tree was previewed" in text_of(report)
     assert report["difference"] == ["new: create first (gcp:storage/bucketObject:BucketObject)"]
-    assert buckets(pipeline) == [bucket]
+    assert pipeline.buckets() == [bucket]
 
     digest = report["changes_digest"]
     assert "other changes" in text_of(pipeline.report(*DEPLOY, "--approve", previewed["changes_digest"], code=3))
     approved = pipeline.report(*DEPLOY, "--approve", digest)
     assert (approved["verdict"], approved["changes_digest"]) == ("deployed", digest)
-    assert buckets(pipeline)[0]["labels"]["team"] == "a"
+    assert pipeline.buckets()[0]["labels"]["team"] == "a"
 
 
 def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
@@ -141,7 +137,7 @@ def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
 
 def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline_with_deploy):
     pipeline = pipeline_with_deploy
-    (bucket,) = buckets(pipeline)
+    (bucket,) = pipeline.buckets()
     pipeline.set("bezel:labels", {"team": "b"})
     tree = pipeline.commit()
     state = pipeline.report(*PREVIEW, "--pack", "nowhere", code=3)["state_digest"].removeprefix("sha256:")
@@ -152,7 +148,7 @@ def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline_with_deploy):
     assert report["verdict"] == "refused"
     assert "it is not a review that this command can have written" in text_of(report)
     assert "not one that a preview wrote" in text_of(pipeline.report(*DEPLOY, code=3))
-    assert buckets(pipeline) == [bucket]
+    assert pipeline.buckets() == [bucket]
 
 
 def test_a_missing_or_failing_pack_and_an_unknown_price_refuse(pipeline, tmp_path):
@@ -211,7 +207,7 @@ def expiry(pipeline: Pipeline) -> None:
     pipeline.commit()
     pipeline.edit_state(expire)
     (finding,) = pipeline.report("ci", "expire", "--yes")["findings"]
-    assert (finding["outcome"], buckets(pipeline)) == ("destroyed", [])
+    assert (finding["outcome"], pipeline.buckets()) == ("destroyed", [])
 
 
 @pytest.mark.wide_except("drift")
@@ -246,7 +242,7 @@ def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline
     assert report["verdict"] == "deployed"
     assert report["review"].startswith("the rest of the reviewed changes")
     assert report["recovered"]
-    (bucket,) = buckets(pipeline)
+    (bucket,) = pipeline.buckets()
     objects = pipeline.cloud.get(f"/storage/v1/b/{bucket['name']}/o").json()["items"]
     assert [item["name"] for item in objects] == ["fourth.txt", "hidden", "third.txt"]
     assert pipeline.objects("locks/") == pipeline.objects(".pulumi/locks/") == []

@@ -196,9 +196,29 @@ class Pipeline:
         (self.folder / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(SETTINGS))
         self.commit()
 
+    def clear(self) -> None:
+        """Delete the small program's buckets and all states, and commit its first stack file."""
+        for bucket in self.buckets():
+            self._delete_objects(bucket["name"])
+            self.cloud.delete(f"/storage/v1/b/{bucket['name']}")
+        self._delete_objects(STATES)
+        self.reset()
+
+    def _delete_objects(self, bucket: str) -> None:
+        for name in self._names(bucket, ""):
+            self.cloud.delete(f"/storage/v1/b/{bucket}/o/{name.replace('/', '%2F')}")
+
+    def buckets(self) -> list[dict[str, Any]]:
+        """Buckets that the small program made."""
+        items = self.cloud.get("/storage/v1/b", project=PROJECT).json()["items"]
+        return [item for item in items if item["name"].startswith("data-")]
+
     def objects(self, prefix: str = "") -> list[str]:
         """Names of the objects in the bucket of states."""
-        answer = self.cloud.get(f"/storage/v1/b/{STATES}/o", prefix=prefix)
+        return self._names(STATES, prefix)
+
+    def _names(self, bucket: str, prefix: str) -> list[str]:
+        answer = self.cloud.get(f"/storage/v1/b/{bucket}/o", prefix=prefix)
         return [item["name"] for item in answer.json().get("items", [])]
 
     def account(self, name: str, *grants: tuple[str, str]) -> dict[str, str]:
