@@ -43,16 +43,13 @@ import pulumi
 from pydantic import Field, field_validator
 
 from bezel.planner.address.domain import domain_problem
+from bezel.planner.address.failover import EJECTION_SECONDS, FAILURES, SWEEP_SECONDS
 from bezel_base.errors import Problem
 from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.base.arguments import ComponentArgs, child_options
 
 APIS = ("compute.googleapis.com", "certificatemanager.googleapis.com", "dns.googleapis.com")
 """APIs that the resources need; the last one only with a zone."""
-FAILURES = 5
-"""Answers of 500 to 599 in a row after which a proxy leaves a region out."""
-SWEEP_SECONDS = 1
-EJECTION_SECONDS = 30
 _RECORD_SECONDS = 300
 # Of 63 characters, 8 are for the provider's suffix and 24 for the dash and the longest region's name.
 _MAX_LENGTH = 31

@@ -132,7 +132,7 @@ def smallest(path, value):
         nested = siblings | {path[depth]: nested}
         parent = next((part for keys, part, _ in KEYS if keys == path[:depth]), {})
         nested = [nested] if parent.get("type") == "array" else nested
-    return nested
+    return {"region": "us-east4"} | nested  # or `regions`
 
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

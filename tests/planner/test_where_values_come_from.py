@@ -62,6 +62,11 @@ CHANGES = {
     "cost.max_hourly_usd": [100],
     "cost.max_idle_hourly_usd": [50],
     "cost.max_lease_usd": [900],
+    "regions": [["us-east4", "europe-west4"]],
+    "optional_regions": [["europe-west4"]],
+    "weights.regional_buckets": [True],
+    "address.domain": ["llm.acme.example"],
+    "address.zone": ["acme-example"],
 }
 # What the text of a plan does not show, or only by what it costs or takes.
 NOT_SHOWN = {
@@ -79,9 +84,14 @@ BESIDE: dict[str, dict[str, object]] = {
     "scaling.schedule": {"cost.max_idle_hourly_usd": 50},
     "vpc.egress": {"vpc.network": "own"},
     "lease.back_end": {"network.nat": True},
+    "regions": {"region": ""},
+    "optional_regions": {"region": "", "regions": ["us-east4", "europe-west4"]},
+    "weights.regional_buckets": {"region": "", "regions": ["us-east4", "europe-west4"]},
+    "address.zone": {"address.domain": "llm.acme.example"},
     "network.nat": {"weights.loading": "hub"},
 }
 CHOSEN = {"model", "accelerator"}
+OF_REGIONS = ("regions", "optional_regions", "weights.regional_buckets")
 
 
 def paths(model: type[BaseModel], path: str = ""):
@@ -119,7 +129,8 @@ CASES = [
     if path.partition(".")[0]
     not in ({"lease", "network"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
     and not (
-        kind is LEASE and path in ("adapters", "rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd")
+        kind is LEASE
+        and path in ("adapters", "rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd", *OF_REGIONS)
     )
     and not (kind is LEASE and value == "fuse")
     and not (kind is SERVICE and path == "cost.max_lease_usd")

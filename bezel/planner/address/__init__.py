@@ -1,1 +1,1 @@
-"""Rules about the address of a stack: its domain. Pure."""
+"""Rules about the regions of a stack and its address: keys, domain, failover. Pure."""

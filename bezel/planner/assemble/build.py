@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bezel.planner.address.failover import detection_seconds, failover_of, readiness_probe
+from bezel.planner.address.region_checks import stack_regions
+from bezel.planner.address.regional_service import in_region, regional_bucket
 from bezel.planner.assemble.lease_validate import validate_lease
-from bezel.planner.assemble.plan import GatewayPlan, LeasePlan, LeaseTerms, NetworkPlan, NodePlan, Plan, ZonePlan
+from bezel.planner.assemble.plan import (
+    AddressPlan,
+    GatewayPlan,
+    LeasePlan,
+    LeaseTerms,
+    NetworkPlan,
+    NodePlan,
+    Plan,
+    RegionPlan,
+    ZonePlan,
+)
 from bezel.planner.assemble.provenance import origins
 from bezel.planner.assemble.validate import request_concurrency, validate_service
 from bezel.planner.base.deployment import LIVENESS, MOUNT_FLAGS, ImagePlan, ServicePlan, WeightsPlan
 from bezel.planner.base.hardware import COMPUTE_API, TPU_API, find_leased_hardware
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.cost.address_cost import address_cost
 from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
 from bezel.planner.rules.hours_checks import windows_of
@@ -38,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import date
 
+    from bezel.planner.address.failover import Failover
     from bezel.planner.assemble.lease_validate import ValidatedLease
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.settings import Settings
@@ -65,6 +80,8 @@ APIS = (
 )
 MONITORING = "monitoring.googleapis.com"  # only where a stack is watched
 SCHEDULER = "cloudscheduler.googleapis.com"  # only where its minimum has a schedule, or its leases have hours
+CERTIFICATES = "certificatemanager.googleapis.com"  # only where it has an address
+DNS = "dns.googleapis.com"  # only where the records of the address are made in a zone
 BUDGETS = "billingbudgets.googleapis.com"  # only where it has a budget
 
 
@@ -175,7 +192,40 @@ def _service_plan(stack: ValidatedService) -> Plan:
     apis = (*APIS, *_watching(stack.settings))
     if stack.settings.scaling.schedule:
         apis = (*apis, SCHEDULER)
-    return Plan(service=_service(stack), apis=apis, **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
+    regions = _regions(stack)
+    return Plan(
+        service=in_region(_service(stack), regions[0].region, regions[0].bucket),
+        regions=regions,
+        address=_address(stack.settings, tuple(stack.costs)),
+        apis=(*apis, *_address_apis(stack.settings)),
+        **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]),
+    )
+
+
+def _regions(stack: ValidatedService) -> tuple[RegionPlan, ...]:
+    settings = stack.settings
+    bucket = bucket_of(settings.weights, stack.project) if stack.loading.in_bucket else None
+    return tuple(
+        RegionPlan(region, region in settings.optional_regions, regional_bucket(bucket, region, settings), cost)
+        for region, cost in stack.costs.items()
+    )
+
+
+def _address(settings: Settings, regions: tuple[str, ...]) -> AddressPlan | None:
+    """The address in front of the services, or of the gateway, of these regions; None without one."""
+    chosen = settings.address
+    if chosen.domain is None:
+        return None
+    failover = failover_of(len(regions), settings.scaling)
+    return AddressPlan(chosen.domain, chosen.zone or "", failover, detection_seconds(failover), address_cost(regions))
+
+
+def _address_apis(settings: Settings) -> Iterator[str]:
+    """APIs of what is in front of a stack."""
+    if settings.address.domain is not None:
+        yield from (COMPUTE_API, CERTIFICATES)
+        if settings.address.zone is not None:
+            yield DNS
 
 
 def _watching(settings: Settings) -> Iterator[str]:
@@ -205,6 +255,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
         zonal_redundancy=scaling.zonal_redundancy,
         startup_probe=settings.probe,
         liveness_probe=ProbeSettings(**LIVENESS),
+        readiness_probe=readiness_probe(_failover(settings)),
         weights=weights,
         min_instances=scaling.min_instances,
         max_instances=scaling.max_instances,
@@ -222,6 +273,11 @@ def _service(stack: ValidatedService) -> ServicePlan:
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
     )
+
+
+def _failover(settings: Settings) -> Failover:
+    """What finds a dead region of a service: "none" without an address too."""
+    return "none" if settings.address.domain is None else failover_of(len(stack_regions(settings)), settings.scaling)
 
 
 def _weights(stack: ValidatedService) -> WeightsPlan:
@@ -306,7 +362,9 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             *([TPU_API] if stack.back_end == "queued_resource" else []),
             *([SCHEDULER] if lease.hours else []),
             *_watching(settings),
+            *(each for each in _address_apis(settings) if each != COMPUTE_API),
         ),
+        address=_address(settings, (settings.region,)),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),

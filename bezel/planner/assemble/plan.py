@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.address.regional_service import in_region
 from bezel.planner.base.deployment import ServerPlan
 from bezel.planner.base.money import Priced, figure
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
@@ -24,10 +25,12 @@ from bezel_catalog.vllm.typed_values import integer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bezel.planner.address.failover import Failover
     from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.hours import Window
     from bezel.planner.base.settings import Settings
+    from bezel.planner.cost.address_cost import AddressCost
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.cost.service_cost import ServiceCost
     from bezel.planner.cost.token_cost import TokenCost
@@ -36,6 +39,40 @@ if TYPE_CHECKING:
     from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.speculation import Gain
     from bezel_catalog.sizing.tpu_memory import TpuFit
+
+
+@dataclass(frozen=True, slots=True)
+class RegionPlan:
+    """A region of a service, and what it costs there.
+
+    `optional` ones are left out, with a warning, where quota or capacity is missing. `bucket` is that of the weights
+    which its servers read, None where they read none.
+    """
+
+    region: str
+    optional: bool
+    bucket: str | None
+    cost: ServiceCost
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPlan:
+    """The address of a stack.
+
+    `zone` is the project's DNS zone for the records, "" where they are set elsewhere. `detection_seconds` is the time
+    for which a dead region stays in use, None without failover (`bezel.planner.address.failover`).
+    """
+
+    domain: str
+    zone: str
+    failover: Failover
+    detection_seconds: int | None
+    cost: AddressCost
+
+    @property
+    def url(self) -> str:
+        """The address for clients, and the audience of their identity tokens in every region."""
+        return f"https://{self.domain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +99,7 @@ class _StackPlan:
     gain: Gain | None
     cost: ServiceCost | LeaseTotal
     token_cost: TokenCost
+    address: AddressPlan | None
     apis: tuple[str, ...]
     origins: Mapping[str, str]
     unchecked: tuple[str, ...]
@@ -157,11 +195,20 @@ class _StackPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(_StackPlan):
-    """A valid stack of a Cloud Run service."""
+    """A valid stack of a Cloud Run service, in one region or several.
+
+    `service`, `cost` and `token_cost` are those of the first of `regions`, which is deployed and checked first.
+    """
 
     service: ServicePlan
+    regions: tuple[RegionPlan, ...]
     fit: MemoryFit
     cost: ServiceCost
+
+    @property
+    def services(self) -> tuple[ServicePlan, ...]:
+        """The service of each region, all of one name."""
+        return tuple(in_region(self.service, each.region, each.bucket) for each in self.regions)
 
     @property
     def server(self) -> ServicePlan:

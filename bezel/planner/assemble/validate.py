@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bezel.planner.address.region_checks import stack_regions
 from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.problems import setting
 from bezel.planner.base.schedule import average_minimum
@@ -57,13 +58,21 @@ MAX_CONCURRENCY = 1000  # Cloud Run's own bound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedService(ValidatedStack):
-    """A Cloud Run service that passes every rule."""
+    """A Cloud Run service that passes every rule.
+
+    `costs` are those of each region, the first region first; `cost` is the first of them.
+    """
 
     accelerator: Accelerator
     memory_gib: int
     loading: Loading
     fit: MemoryFit
-    cost: ServiceCost
+    costs: Mapping[str, ServiceCost]
+
+    @property
+    def cost(self) -> ServiceCost:
+        """The cost in the first region."""
+        return next(iter(self.costs.values()))
 
 
 def validate_service(
@@ -98,8 +107,8 @@ def validate_service(
     if options and checkpoint:
         problems += check_loading(settings, checkpoint, rules.arguments, bucket)
     engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at, mount=mount)
-    cost = _cost(settings, gpu, memory_gib, problems) if gpu else None
-    if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
+    costs = _costs(settings, gpu, memory_gib, problems) if gpu else {}
+    if gpu is None or checkpoint is None or options is None or engine is None:
         raise rules.refusal()
     if not rules.offline:
         engine = replace(engine, load_strategy="download")
@@ -132,7 +141,7 @@ def validate_service(
         loading=loading,
         fit=fit,
         start=start,
-        cost=cost,
+        costs=costs,
         smoke=smoke,
     )
 
@@ -144,16 +153,23 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
     yield from check_vpc(settings.vpc, settings.weights)
     if gpu:
         yield from platform.check_resources(settings.resources, gpu)
-        yield from platform.check_region(settings.region, gpu) if settings.region else ()
+        for region in stack_regions(settings):
+            key = f"regions.{settings.regions.index(region)}" if settings.regions else "region"
+            yield from platform.check_region(region, gpu, key)
 
 
-def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> ServiceCost:
+def _costs(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> dict[str, ServiceCost]:
+    """The cost in each region, at least one, each checked."""
+    return {region: _cost(settings, gpu, memory_gib, region, problems) for region in stack_regions(settings) or ("",)}
+
+
+def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, problems: list[Problem]) -> ServiceCost:
     entries = (
         () if any(str(each.key).startswith(setting("scaling.")) for each in problems) else entries_of(settings.scaling)
     )
     cost = service_cost(
         gpu.id,
-        region=settings.region,
+        region=region,
         cpu=settings.resources.cpu or gpu.min_cpu,
         memory_gib=memory_gib,
         min_instances=max(settings.scaling.min_instances, *(each.minimum for each in entries), 0),
@@ -165,16 +181,14 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[
     if entries:
         cost = replace(cost, average_min=average_minimum(entries, settings.scaling.min_instances))
     cost = replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
-    if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not has_refused_price(problems):
+    if region in (*gpu.regions, *gpu.regions_on_invitation) and not has_refused_price(problems):
         items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
         priced_regions = [
-            region
-            for region in gpu.regions
-            if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+            each
+            for each in gpu.regions
+            if all(isinstance(price(SERVICE, item, each, BILLING), Price) for item in items)
         ]
-        problems += check_cost(
-            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=priced_regions
-        )
+        problems += check_cost(cost, region=region, limit=settings.cost.max_hourly_usd, priced_regions=priced_regions)
         problems += check_idle_cost(cost, environment=settings.environment, limit=settings.cost.max_idle_hourly_usd)
     return cost
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bezel.planner.address.address_checks import check_address
+from bezel.planner.address.region_checks import check_regions, with_first_region
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
@@ -65,7 +67,7 @@ class Validation:
     """The rules that hold for every stack, and the problems found so far.
 
     Attributes:
-        settings: settings, with defaults in place of invalid values.
+        settings: settings, with defaults in place of invalid values, and with `region` as the first of several.
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
         problems: every problem so far.
@@ -78,8 +80,10 @@ class Validation:
     """
 
     def __init__(self, config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> None:
-        self.settings, self.problems = read_settings(config)
+        settings, self.problems = read_settings(config)
         self.unread = frozenset(problem.key for problem in self.problems)
+        self.problems += check_regions(settings, self.unread)
+        self.settings = with_first_region(settings)
         self.project, self.stack = project, stack
         self.problems += check_own_prices(self.settings.cost.prices, today=today)
         self.problems += check_project(project)
@@ -122,6 +126,7 @@ class Validation:
         """Check what every stack asks of Google Cloud; `planned` are the variables that the plan sets itself."""
         settings = self.settings
         self.problems += platform.check_access(settings.access)
+        self.problems += check_address(settings, self.unread)
         self.problems += check_ingress(settings.access, settings.smoke)
         self.problems += platform.check_secrets(settings.secrets, planned)
         self.problems += platform.check_labels(settings.labels)

@@ -110,7 +110,10 @@ class ServerPlan:
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan(ServerPlan):
-    """One Cloud Run service with a GPU; `secrets` maps environment variables to ids in Secret Manager."""
+    """One Cloud Run service with a GPU; `secrets` maps environment variables to ids in Secret Manager.
+
+    `readiness_probe` is None where no balancer reads the service's health.
+    """
 
     name: str
     region: str
@@ -125,6 +128,7 @@ class ServicePlan(ServerPlan):
     zonal_redundancy: bool
     startup_probe: ProbeSettings
     liveness_probe: ProbeSettings
+    readiness_probe: ProbeSettings | None
     min_instances: int
     max_instances: int
     schedule: tuple[Entry, ...]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-_REQUIRED = ("model", "accelerator", "region")
+_REQUIRED = ("model", "accelerator", "region")  # `regions` may stand for the last one
 
 # What was expected, by the first word of pydantic's kind of error.
 EXPECTED = {

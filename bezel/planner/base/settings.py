@@ -30,6 +30,27 @@ class Weights(Section):
         description="how weights are loaded onto the GPU, see docs/weights.md; default fuse-prefetch where the memory "
         "suffices, else fuse",
     )
+    regional_buckets: Switch = Field(
+        default=False,
+        description="whether each of several regions reads a copy of its own, in `<bucket>-<region>`; otherwise all "
+        "read the one bucket",
+    )
+
+
+class Address(Section):
+    """One address with a name of one's own, for the services of all regions or for the gateway."""
+
+    domain: str | None = Field(
+        None,
+        description="name of the address: a load balancer with a certificate leads it to the services",
+        examples=["llm.acme.example"],
+    )
+    zone: str | None = Field(
+        None,
+        description="name of the project's Cloud DNS zone that holds the domain; without it the plan lists the records "
+        "to set elsewhere",
+        examples=["acme-example"],
+    )
 
 
 class Adapter(Section):
@@ -373,7 +394,25 @@ class Settings(Section):
         examples=["nvidia-l4"],
     )
     region: str = Field(
-        description="region of the service; for leases, of gateway, images and weights", examples=["us-east4"]
+        "",
+        description="region of the service; for leases, of gateway, images and weights; required without `regions`",
+        examples=["us-east4"],
+    )
+    regions: tuple[str, ...] = Field(
+        (),
+        description="regions of the service, in place of `region`; the first is deployed and checked first",
+        examples=["[us-east4, europe-west4]"],
+    )
+    optional_regions: tuple[str, ...] = Field(
+        (),
+        description="those of `regions`, not the first, that are left out with a warning where quota or capacity is "
+        "missing",
+        examples=["[europe-west4]"],
+    )
+    address: Address = Field(
+        Address(),
+        description="one address with a name of one's own",
+        examples=["{domain: llm.acme.example}"],
     )
     service_name: str = Field(
         "",

@@ -44,8 +44,8 @@ NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in
 ALERTS = "alerts of Cloud Monitoring (by condition and time series; price unknown)"
 UPTIME = "uptime checks of Cloud Monitoring (about 53,000 a month; price unknown)"
 _OWN_ROW = "your own row: "
-# A fee for a request is not a rate: it is shown per million and is not part of an hourly cost.
-_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
+# A fee for a request or for data is not a rate: it is shown for a million or a GiB and is not part of an hourly cost.
+_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1, "gib": 1}
 
 
 @dataclass(frozen=True, slots=True)

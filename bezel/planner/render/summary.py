@@ -15,6 +15,7 @@ from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost import lease_cost, service_cost
+from bezel.planner.render.address_rows import address_rows, region_rows
 from bezel.planner.render.text_table import (
     CATALOGUE,
     adapter_text,
@@ -61,7 +62,7 @@ def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
     if isinstance(plan, LeasePlan):
         return section_blocks(
             [
-                ("Stack", [*_common(plan), *_gateway(plan), *_variables(plan)]),
+                ("Stack", [*_common(plan), *_gateway(plan), *address_rows(plan), *_variables(plan)]),
                 ("Lease", _lease(plan)),
                 arguments,
                 ("Memory", _leased_memory(plan)),
@@ -72,7 +73,7 @@ def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
         )
     return section_blocks(
         [
-            ("Stack", [*_common(plan), *_service(plan), *_variables(plan)]),
+            ("Stack", [*_common(plan), *_service(plan), *address_rows(plan), *_variables(plan)]),
             arguments,
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
             ("Estimated speed of one instance", [*_service_start(plan), *_speed(plan)]),
@@ -120,7 +121,7 @@ def _service(plan: Plan) -> Iterable[Row]:
     service, weights, origin = plan.service, plan.weights, plan.origins
     probe = service.startup_probe
     yield "service", service.name, COMPUTED
-    yield "region", service.region + (" (on invitation)" if plan.is_invited else ""), origin["region"]
+    yield from region_rows(plan)
     yield "accelerator", f"{service.accelerator_count} x {service.accelerator}", origin["accelerator"]
     yield "cpu", service.cpu, origin["resources.cpu"]
     yield "memory", memory_text(service.memory_gib), origin["resources.memory"]

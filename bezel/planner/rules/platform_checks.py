@@ -112,13 +112,13 @@ def boost_vcpus(accelerator: Accelerator, resources: Resources) -> int:
     return max(0, BOOSTED_CPU - cpu) if resources.cpu_boost else 0
 
 
-def check_region(region: str, accelerator: Accelerator) -> Iterator[Problem]:
-    """Check that the region offers the accelerator, to everyone or on invitation."""
+def check_region(region: str, accelerator: Accelerator, key: str = "region") -> Iterator[Problem]:
+    """Check that the region offers the accelerator, to everyone or on invitation; `key` is the setting's."""
     offered = (*accelerator.regions, *accelerator.regions_on_invitation)
     if region not in offered:
         near = closest(region, offered, likeness=0.85)  # a typing error, not a neighbouring region
         yield Problem(
-            setting("region"),
+            setting(key),
             region,
             f"Cloud Run does not offer {accelerator.id} there.",
             (f"did you mean {near}? " if near else "")

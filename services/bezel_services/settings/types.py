@@ -9,6 +9,16 @@ from typing import Any, Literal, Required, TypedDict
 from pulumi import Input
 
 
+class Address(TypedDict, total=False):
+    """One address with a name of one's own, for the services of all regions or for the gateway."""
+
+    domain: str | None
+    """Name of the address: a load balancer with a certificate leads it to the services."""
+    zone: str | None
+    """Name of the project's Cloud DNS zone that holds the domain; without it the plan lists the records to set
+    elsewhere."""
+
+
 class Image(TypedDict, total=False):
     """The server's container image, where it is not the release's own."""
 
@@ -36,6 +46,9 @@ class Weights(TypedDict, total=False):
     loading: Literal["fuse", "fuse-prefetch", "runai-streamer", "hub"] | None
     """How weights are loaded onto the GPU, see docs/weights.md; default fuse-prefetch where the memory suffices, else
     fuse."""
+    regional_buckets: bool
+    """Whether each of several regions reads a copy of its own, in `<bucket>-<region>`; otherwise all read the one
+    bucket."""
 
 
 class Adapter(TypedDict, total=False):
@@ -280,8 +293,14 @@ class ServiceSettings(TypedDict, total=False):
     """Checkpoint of the catalogue or of catalog.toml; `bezel plan` also takes OWNER/NAME of a hub."""
     accelerator: Required[str]
     """Accelerator from the catalogue; TPU slices and machines with several GPUs are leased."""
-    region: Required[str]
-    """Region of the service; for leases, of gateway, images and weights."""
+    region: str
+    """Region of the service; for leases, of gateway, images and weights; required without `regions`."""
+    regions: Sequence[str]
+    """Regions of the service, in place of `region`; the first is deployed and checked first."""
+    optional_regions: Sequence[str]
+    """Those of `regions`, not the first, that are left out with a warning where quota or capacity is missing."""
+    address: Address
+    """One address with a name of one's own."""
     service_name: str
     """Name of the Cloud Run service, for leases of the gateway; empty: `bezel-` and the stack's name."""
     vllm_version: str

@@ -7,7 +7,7 @@ boolean, array, object); keys below one are listed in its description.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.render.settings_schema import Key, setting_keys, settings_schema
@@ -27,7 +27,7 @@ PROVIDER_SETTINGS: dict[str, dict[str, object]] = {
 }
 
 
-def project_config() -> dict[str, dict[str, object]]:
+def project_config() -> dict[str, dict[str, Any]]:
     """The `config` section of Pulumi.yaml.
 
     Every key has a default here, its own or an empty one: the engine refuses a stack that lacks a key without one,
@@ -46,7 +46,8 @@ def project_yaml() -> str:
     ]
     for name, declared in project_config().items():
         lines += [f"  {name}:", f"    type: {declared['type']}"]
-        lines += ["    items:", "      type: object"] if "items" in declared else []
+        if "items" in declared:
+            lines += ["    items:", f"      type: {declared['items']['type']}"]
         first, *rest = str(declared["description"]).split("\n")
         lines += (
             ["    description: |-", f"      {first}", *(f"      {line}" for line in rest)]
@@ -72,6 +73,7 @@ def stack_file_schema() -> dict[str, object]:
                 "type": "object",
                 "properties": keys,
                 "required": [f"{NAMESPACE}:{name}" for name in settings["required"]],
+                "anyOf": [{"required": [f"{NAMESPACE}:{name}"]} for name in ("region", "regions")],
                 "propertyNames": {"anyOf": [{"enum": sorted(keys)}, {"not": {"pattern": f"^{NAMESPACE}:"}}]},
             }
         },
@@ -91,7 +93,7 @@ def configuration_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-def _declaration(keys: Sequence[Key]) -> dict[str, object]:
+def _declaration(keys: Sequence[Key]) -> dict[str, Any]:
     """The declaration of a key, of which the first of `keys` is itself, and the others are in it."""
     top, *inner = keys
     described = [top.description + (f": one of {', '.join(top.choices)}" if top.choices else "")]
@@ -102,7 +104,7 @@ def _declaration(keys: Sequence[Key]) -> dict[str, object]:
     return {
         "type": _ENGINES.get(top.kind, top.kind),
         # The engine wants the type of a list's entries.
-        **({"items": {"type": "object"}} if top.kind == "list" else {}),
+        **({"items": {"type": top.schema["items"].get("type", "object")}} if top.kind == "list" else {}),
         "description": "\n".join(described).replace("`", ""),
         "default": {} if is_map else "" if top.is_required else top.default,
     }
