@@ -297,7 +297,18 @@ def test_secret_of_a_setting_is_not_shown(context: Context) -> None:
     assert "refused: " in shown
 
 
-BEYOND = {"service_name", "image", "weights", "adapters", "vpc", "secrets", "network", "smoke", "observability"}
+BEYOND = {
+    "address",
+    "service_name",
+    "image",
+    "weights",
+    "adapters",
+    "vpc",
+    "secrets",
+    "network",
+    "smoke",
+    "observability",
+}
 
 
 def test_every_setting_says_whether_a_server_of_some_stacks_changes_it(context: Context) -> None:

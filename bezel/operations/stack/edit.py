@@ -42,6 +42,7 @@ NAME = "stack_edit"
 INSIDE = frozenset(
     {
         *("environment", "deletion_protection", "model", "accelerator", "region", "vllm_version", "vllm"),
+        *("regions", "optional_regions"),
         *("resources", "scaling", "rollout", "restarted_at", "probe", "access", "variables", "lease", "cost", "labels"),
     }
 )
