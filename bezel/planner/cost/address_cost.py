@@ -14,17 +14,13 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.money import figure, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH, CostLine
-from bezel_catalog import price
+from bezel_catalog.load_balancing import DATA_IN, DATA_OUT, FIRST_RULES, load_balancing_price
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bezel.planner.base.money import Amount
 
-SERVICE, TIER = "load-balancing", "premium"
-RULES, FURTHER_RULE = "first five forwarding rules", "further forwarding rule"
-DATA_IN, DATA_OUT = "inbound data", "outbound data"
-EVERYWHERE = "global"
 NOT_INCLUDED = ("transfer from the load balancer to the internet", "DNS zone and queries")
 
 
@@ -33,7 +29,7 @@ class AddressCost:
     """The cost of one address; amounts in USD, or unknown for a reason.
 
     Attributes:
-        rule: the forwarding rule, as the first of the project's; one beyond the fifth costs `FURTHER_RULE` instead.
+        rule: the forwarding rule, as the first of the project's; one beyond the fifth has a price of its own.
         data: region -> a GiB that reaches its service, and one that leaves it.
     """
 
@@ -67,9 +63,10 @@ class AddressCost:
 def address_cost(regions: Iterable[str]) -> AddressCost:
     """The cost of an address in front of services in these regions."""
 
-    def line(item: str, region: str) -> CostLine:
-        return CostLine(item, 1, price(SERVICE, item, region, TIER))
+    def data(item: str, region: str) -> CostLine:
+        return CostLine(item, 1, load_balancing_price(item, region))
 
     return AddressCost(
-        line(RULES, EVERYWHERE), {region: (line(DATA_IN, region), line(DATA_OUT, region)) for region in regions}
+        CostLine(FIRST_RULES, 1, load_balancing_price(FIRST_RULES)),
+        {region: (data(DATA_IN, region), data(DATA_OUT, region)) for region in regions},
     )
