@@ -2,9 +2,10 @@
 
 import re
 
-_CHALLENGE = "_acme-challenge."
+CHALLENGE = "_acme-challenge."
+"""Begin of the name of the record that proves a domain."""
 # RFC 1035: 63 characters a label, 253 a name; the record that proves the domain has a longer name.
-_MAX_LENGTH = 253 - len(_CHALLENGE)
+_MAX_LENGTH = 253 - len(CHALLENGE)
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _FORM = "write the host alone, e.g. llm.acme.example"
 

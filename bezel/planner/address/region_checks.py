@@ -22,6 +22,11 @@ def stack_regions(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(settings.regions)) or tuple(filter(None, [settings.region]))
 
 
+def region_key(settings: Settings, region: str) -> str:
+    """Path of the setting that names a region of the stack."""
+    return f"regions.{settings.regions.index(region)}" if settings.regions else "region"
+
+
 def with_first_region(settings: Settings) -> Settings:
     """The settings with the first of several regions as `region`, for every rule about one."""
     return settings.model_copy(update={"region": settings.regions[0]}) if settings.regions else settings

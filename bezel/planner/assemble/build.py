@@ -196,7 +196,8 @@ def _service_plan(stack: ValidatedService) -> Plan:
     return Plan(
         service=in_region(_service(stack), regions[0].region, regions[0].bucket),
         regions=regions,
-        address=_address(stack.settings, tuple(stack.costs)),
+        left_out={},
+        address=_address(stack.settings, tuple(stack.total.services)),
         apis=(*apis, *_address_apis(stack.settings)),
         **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]),
     )
@@ -207,7 +208,7 @@ def _regions(stack: ValidatedService) -> tuple[RegionPlan, ...]:
     bucket = bucket_of(settings.weights, stack.project) if stack.loading.in_bucket else None
     return tuple(
         RegionPlan(region, region in settings.optional_regions, regional_bucket(bucket, region, settings), cost)
-        for region, cost in stack.costs.items()
+        for region, cost in stack.total.services.items()
     )
 
 

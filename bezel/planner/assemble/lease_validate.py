@@ -161,6 +161,7 @@ def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> Le
         share=_share(lease),
         own_prices=own_prices,
         alerts=settings.observability.alerts,
+        has_address=settings.address.domain is not None,
     )
     zones, patience = setting("lease.zones"), ".patience"
     invalid_zone = any(

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.address.address_notes import address_warnings, region_warnings
+from bezel.planner.address.domain import CHALLENGE
 from bezel.planner.address.regional_service import in_region
 from bezel.planner.base.deployment import ServerPlan
 from bezel.planner.base.money import Priced, figure
+from bezel.planner.cost.total_cost import TotalCost
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
@@ -74,6 +77,20 @@ class AddressPlan:
         """The address for clients, and the audience of their identity tokens in every region."""
         return f"https://{self.domain}"
 
+    @property
+    def records(self) -> tuple[tuple[str, str], ...]:
+        """Name and type of the DNS records that it needs; their values are known after the deploy."""
+        return (f"{self.domain}.", "A"), (f"{CHALLENGE}{self.domain}.", "CNAME")
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {
+            "url": self.url,
+            "failover": self.failover,
+            "detection_seconds": self.detection_seconds,
+            "cost": self.cost.as_output(),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StackPlan:
@@ -124,6 +141,11 @@ class _StackPlan:
         """Region in which the stack makes its bucket, regions of its servers, and how many of them start together."""
         raise NotImplementedError
 
+    @property
+    def _may_copy(self) -> bool:
+        """Whether each region of the servers may have a copy of the weights in a bucket of its own."""
+        return False
+
     def transfer(self, place: BucketPlace | None = None) -> Transfer | None:
         """What the starts of the servers read from their bucket; None where the model comes from no bucket.
 
@@ -146,7 +168,7 @@ class _StackPlan:
         connector = self.server.values.get("kv-transfer-config")
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         texts = [
-            *(self._place_warning, transfer.warning() if transfer else ""),
+            *(*self._place_warnings, transfer.warning(copies=self._may_copy) if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
         ]
         return tuple(filter(None, texts))
@@ -163,14 +185,19 @@ class _StackPlan:
         return tuple(timeout_warnings(seconds, self.estimate, self.fit.max_model_len))
 
     @property
-    def _place_warning(self) -> str:
-        """What is to be known of the hardware in its place; "" for nothing."""
-        return ""
+    def _place_warnings(self) -> tuple[str, ...]:
+        """What is to be known of regions and address."""
+        return () if self.address is None else tuple(address_warnings(self.settings))
 
     @property
     def is_protected(self) -> bool:
         """Whether destroying the stack is refused."""
         return self.settings.protects_from_deletion
+
+    @property
+    def _total_output(self) -> dict[str, object]:
+        """The sum of a stack of several parts; empty for one."""
+        return {}
 
     def as_output(self) -> dict[str, object]:
         """Figures for a stack's output, each with its basis; an unknown price is "unknown"."""
@@ -187,7 +214,9 @@ class _StackPlan:
                 "usd_per_cold_start": starts,
                 "usd_of_transfer_per_cold_start": network,
                 **self.token_cost.as_output(),
+                **self._total_output,
             },
+            **({"address": self.address.as_output()} if self.address else {}),
             **({"speculation": self.gain.as_output()} if self.gain else {}),
             **({} if self.smoke.pooled_at is None else {"pooled_at": self.smoke.pooled_at}),
         }
@@ -198,10 +227,12 @@ class Plan(_StackPlan):
     """A valid stack of a Cloud Run service, in one region or several.
 
     `service`, `cost` and `token_cost` are those of the first of `regions`, which is deployed and checked first.
+    `left_out` are optional regions in which it cannot run, each with the reason (`bezel.planner.assemble.left_out`).
     """
 
     service: ServicePlan
     regions: tuple[RegionPlan, ...]
+    left_out: Mapping[str, str]
     fit: MemoryFit
     cost: ServiceCost
 
@@ -211,13 +242,29 @@ class Plan(_StackPlan):
         return tuple(in_region(self.service, each.region, each.bucket) for each in self.regions)
 
     @property
+    def total(self) -> TotalCost:
+        """The cost of all regions and of the address."""
+        address = self.address.cost if self.address else None
+        return TotalCost({each.region: each.cost for each in self.regions}, address)
+
+    @property
+    def _total_output(self) -> dict[str, object]:
+        return {} if self.total.is_one_service else {"total": self.total.as_output()}
+
+    @property
     def server(self) -> ServicePlan:
         """The part that describes the server."""
         return self.service
 
     @property
     def _readers(self) -> tuple[str, tuple[str, ...], int]:
-        return self.service.region, (self.service.region,), 1
+        regions = tuple(each.region for each in self.regions)
+        # With a copy in each region, each is as near to its own as the first.
+        return regions[0], regions[:1] if self.settings.weights.regional_buckets else regions, 1
+
+    @property
+    def _may_copy(self) -> bool:
+        return len(self.regions) > 1
 
     @property
     def is_invited(self) -> bool:
@@ -238,14 +285,21 @@ class Plan(_StackPlan):
         return (*waiting, *self._timeout_warnings(service.timeout_seconds))
 
     @property
-    def _place_warning(self) -> str:
-        gpu, region = accelerator(self.service.accelerator), self.service.region
-        if not self.is_invited:
-            return ""
-        return (
+    def _place_warnings(self) -> tuple[str, ...]:
+        gpu, regions = accelerator(self.service.accelerator), tuple(each.region for each in self.regions)
+        invited = (
             f"{region} offers {gpu.id} on invitation only: Google has to admit the project, else the deploy fails. "
             f"Open to everyone: {', '.join(gpu.regions)} ({gpu.as_of})."
+            for region in regions
+            if region in gpu.regions_on_invitation
         )
+        missing = (
+            f"{region} is left out: {reason} The stack runs in {', '.join(regions)} only."
+            for region, reason in self.left_out.items()
+        )
+        notes = region_warnings(regions, self.settings, self.weights)
+        of_address = () if self.address is None else address_warnings(self.settings)
+        return (*invited, *missing, *notes, *of_address)
 
 
 @dataclass(frozen=True, slots=True)

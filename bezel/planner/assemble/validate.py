@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bezel.planner.address.region_checks import stack_regions
+from bezel.planner.address.region_checks import region_key, stack_regions
 from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.problems import setting
 from bezel.planner.base.schedule import average_minimum
+from bezel.planner.cost.address_cost import address_cost
 from bezel.planner.cost.price_rows import has_refused_price
 from bezel.planner.cost.service_cost import (
     BILLING,
@@ -23,6 +24,7 @@ from bezel.planner.cost.service_cost import (
     gpu_item,
     service_cost,
 )
+from bezel.planner.cost.total_cost import TotalCost, check_total
 from bezel.planner.rules import platform_checks as platform
 from bezel.planner.rules.env_checks import check_environment, planned_variables
 from bezel.planner.rules.lease_checks import check_service_only
@@ -44,9 +46,10 @@ from bezel_catalog import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
 
+    from bezel.planner.base.schedule import Entry
     from bezel.planner.base.settings import Settings
     from bezel.planner.vllm.engine_args import EngineArgs
     from bezel_base.errors import Problem
@@ -60,19 +63,19 @@ MAX_CONCURRENCY = 1000  # Cloud Run's own bound
 class ValidatedService(ValidatedStack):
     """A Cloud Run service that passes every rule.
 
-    `costs` are those of each region, the first region first; `cost` is the first of them.
+    `total` is the cost in all regions and of the address, `cost` that of the service in the first region.
     """
 
     accelerator: Accelerator
     memory_gib: int
     loading: Loading
     fit: MemoryFit
-    costs: Mapping[str, ServiceCost]
+    total: TotalCost
 
     @property
     def cost(self) -> ServiceCost:
-        """The cost in the first region."""
-        return next(iter(self.costs.values()))
+        """The cost of the service in the first region."""
+        return self.total.first
 
 
 def validate_service(
@@ -107,8 +110,8 @@ def validate_service(
     if options and checkpoint:
         problems += check_loading(settings, checkpoint, rules.arguments, bucket)
     engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at, mount=mount)
-    costs = _costs(settings, gpu, memory_gib, problems) if gpu else {}
-    if gpu is None or checkpoint is None or options is None or engine is None:
+    cost = _total_cost(settings, gpu, memory_gib, problems) if gpu else None
+    if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
         raise rules.refusal()
     if not rules.offline:
         engine = replace(engine, load_strategy="download")
@@ -141,7 +144,7 @@ def validate_service(
         loading=loading,
         fit=fit,
         start=start,
-        costs=costs,
+        total=cost,
         smoke=smoke,
     )
 
@@ -154,19 +157,25 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
     if gpu:
         yield from platform.check_resources(settings.resources, gpu)
         for region in stack_regions(settings):
-            key = f"regions.{settings.regions.index(region)}" if settings.regions else "region"
-            yield from platform.check_region(region, gpu, key)
+            yield from platform.check_region(region, gpu, region_key(settings, region))
 
 
-def _costs(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> dict[str, ServiceCost]:
-    """The cost in each region, at least one, each checked."""
-    return {region: _cost(settings, gpu, memory_gib, region, problems) for region in stack_regions(settings) or ("",)}
-
-
-def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, problems: list[Problem]) -> ServiceCost:
+def _total_cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> TotalCost:
+    """The cost of the service in each region, at least one, and of the address; checked against the limits."""
+    regions = stack_regions(settings)
     entries = (
         () if any(str(each.key).startswith(setting("scaling.")) for each in problems) else entries_of(settings.scaling)
     )
+    services = {region: _cost(settings, gpu, memory_gib, region, entries) for region in regions or ("",)}
+    address = address_cost(services) if settings.address.domain is not None else None
+    cost = TotalCost(services, address)
+    if not has_refused_price(problems):
+        problems += _check_costs(settings, gpu, cost)
+    return cost
+
+
+def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, entries: Sequence[Entry]) -> ServiceCost:
+    """The cost of the service in a region."""
     cost = service_cost(
         gpu.id,
         region=region,
@@ -180,17 +189,31 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, pr
     )
     if entries:
         cost = replace(cost, average_min=average_minimum(entries, settings.scaling.min_instances))
-    cost = replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
-    if region in (*gpu.regions, *gpu.regions_on_invitation) and not has_refused_price(problems):
-        items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
-        priced_regions = [
-            each
-            for each in gpu.regions
-            if all(isinstance(price(SERVICE, item, each, BILLING), Price) for item in items)
-        ]
-        problems += check_cost(cost, region=region, limit=settings.cost.max_hourly_usd, priced_regions=priced_regions)
-        problems += check_idle_cost(cost, environment=settings.environment, limit=settings.cost.max_idle_hourly_usd)
-    return cost
+    return replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
+
+
+def _check_costs(settings: Settings, gpu: Accelerator, cost: TotalCost) -> Iterator[Problem]:
+    """Refuse what has no price, and a sum above the limits; a region without the accelerator has no price to miss."""
+    items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
+    priced_regions = [
+        region
+        for region in gpu.regions
+        if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+    ]
+    offered = [region for region in cost.services if region in (*gpu.regions, *gpu.regions_on_invitation)]
+    limits, environment = settings.cost, settings.environment
+    for region in offered:
+        yield from check_cost(
+            cost.services[region],
+            region=region,
+            key=region_key(settings, region),
+            limit=limits.max_hourly_usd if cost.is_one_service else None,
+            priced_regions=priced_regions,
+        )
+    if cost.is_one_service and offered:
+        yield from check_idle_cost(cost.first, environment=environment, limit=limits.max_idle_hourly_usd)
+    elif len(offered) == len(cost.services):
+        yield from check_total(cost, limits, environment=environment)
 
 
 def request_concurrency(settings: Settings, engine: EngineArgs) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.money import figure, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH, CostLine
-from bezel_catalog.load_balancing import DATA_IN, DATA_OUT, FIRST_RULES, load_balancing_price
+from bezel_catalog.load_balancing import DATA_IN, DATA_OUT, FIRST_RULES, FURTHER_RULE, load_balancing_price
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,11 +29,13 @@ class AddressCost:
     """The cost of one address; amounts in USD, or unknown for a reason.
 
     Attributes:
-        rule: the forwarding rule, as the first of the project's; one beyond the fifth has a price of its own.
+        rule: the forwarding rule, as the first of the project's.
+        further_rule: the same where the project has five or more already.
         data: region -> a GiB that reaches its service, and one that leaves it.
     """
 
     rule: CostLine
+    further_rule: CostLine
     data: Mapping[str, tuple[CostLine, CostLine]]
 
     @property
@@ -68,5 +70,6 @@ def address_cost(regions: Iterable[str]) -> AddressCost:
 
     return AddressCost(
         CostLine(FIRST_RULES, 1, load_balancing_price(FIRST_RULES)),
+        CostLine(FURTHER_RULE, 1, load_balancing_price(FURTHER_RULE)),
         {region: (data(DATA_IN, region), data(DATA_OUT, region)) for region in regions},
     )

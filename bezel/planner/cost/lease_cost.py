@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
+from bezel.planner.cost.address_cost import address_cost
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
 from bezel.planner.cost.service_cost import ALERTS, HOURS_PER_MONTH, SERVICE, CostLine, own_row
 from bezel_base.errors import Problem
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.base.money import Amount
     from bezel.planner.base.settings import Cost, PriceRow
+    from bezel.planner.cost.address_cost import AddressCost
 
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
 Provisioning = Literal["flex-start", "on-demand", "spot"]
@@ -61,6 +63,7 @@ class LeaseTotal:
         requests: cost of a million requests.
         share: share of time in the hours of the leases; None without hours.
         alerts: whether the stack has alerts, whose price is unknown.
+        address: cost of the address; None without one.
     """
 
     by_zone: Mapping[str, CostLine]
@@ -70,6 +73,7 @@ class LeaseTotal:
     requests: CostLine
     share: Decimal | None = None
     alerts: bool = False
+    address: AddressCost | None = None
 
     @property
     def not_included(self) -> tuple[str, ...]:
@@ -112,12 +116,13 @@ class LeaseTotal:
 
     @property
     def hourly_at_max(self) -> Amount:
-        """Machines and gateway, per hour, without the fee for a request."""
-        return total((self.machines_hourly, self.gateway_hourly))
+        """Machines, gateway and address, per hour, without the fee for a request and for data."""
+        parts = (self.machines_hourly, self.gateway_hourly)
+        return total((*parts, self.address.hourly) if self.address else parts)
 
     @property
     def lease_at_max(self) -> Amount:
-        """Machines and gateway until the leases end, without the fee for a request."""
+        """Machines, gateway and address until the leases end, without the fee for a request and for data."""
         return lasting(self.hourly_at_max, self.run_seconds)
 
     @property
@@ -164,6 +169,7 @@ def lease_total(
     share: Decimal | None = None,
     own_prices: Sequence[PriceRow] = (),
     alerts: bool = False,
+    has_address: bool = False,
 ) -> LeaseTotal:
     """The cost of a stack.
 
@@ -177,6 +183,7 @@ def lease_total(
         share: share of time in the hours of the leases; None without hours.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
         alerts: whether the stack has alerts.
+        has_address: whether the gateway has an address.
     """
 
     def part(item: str, quantity: int | Decimal) -> CostLine:
@@ -193,6 +200,7 @@ def lease_total(
         requests=part("requests", 1),
         share=share,
         alerts=alerts,
+        address=address_cost([gateway_region]) if has_address else None,
     )
 
 
@@ -215,6 +223,7 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
             others + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
         )
         return
+    parts = "machines, gateway and address" if cost.address else "machines and gateway"
     for key, limit, amount, per, shorter in (
         ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_at_max, "per hour", ""),
         ("max_lease_usd", limits.max_lease_usd, cost.lease_at_max, "until the leases end", ", or for a shorter time"),
@@ -223,6 +232,6 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
             yield Problem(
                 setting(f"cost.{key}"),
                 f"{limit:g}",
-                f"machines and gateway cost up to {text(amount, 4)} USD {per}, above the limit.",
+                f"{parts} cost up to {text(amount, 4)} USD {per}, above the limit.",
                 f"{to_number('raise', f'cost.{key}', at_least(amount))}, or lease fewer machines{shorter}.",
             )

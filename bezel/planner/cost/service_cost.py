@@ -242,7 +242,7 @@ def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, mode
 
 
 def check_cost(
-    cost: ServiceCost, *, region: str, limit: float | None, priced_regions: Sequence[str]
+    cost: ServiceCost, *, region: str, limit: float | None, priced_regions: Sequence[str], key: str = "region"
 ) -> Iterator[Problem]:
     """Refuse a cost that is unknown, or above the limit per hour.
 
@@ -251,12 +251,13 @@ def check_cost(
         region: of the service.
         limit: `cost.max_hourly_usd`, USD, or None for no limit.
         priced_regions: regions of the accelerator where every part has a price.
+        key: path of the setting that names the region.
     """
     highest = cost.hourly_at_max
     if isinstance(highest, Unpriced):
         others = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
         yield UnpricedProblem(
-            setting("region"),
+            setting(key),
             region,
             "its price is unknown, so the cost cannot be compared with any limit. "
             f"Missing price row: {highest.reason}.",

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.money import Amount, Priced, Unpriced, most_expensive, text, times
+from bezel.planner.base.problems import setting
 from bezel_catalog.storage_locations import location_kind, location_regions, storage_transfers
 
 if TYPE_CHECKING:
@@ -81,14 +82,21 @@ class Transfer:
                 return Priced(area.usd_per_gib)
         return Unpriced(f"no price of a transfer from {self.place} to {region} is known")
 
-    def warning(self) -> str:
-        """What is to be known about a bucket that is far; "" where it is near, or cannot be judged."""
+    def warning(self, *, copies: bool = False) -> str:
+        """What is to be known about a bucket that is far; "" where it is near, or cannot be judged.
+
+        Args:
+            copies: Whether each of the regions may have a copy of its own.
+        """
         if not self.far:
             return ""
         amount = self.usd
         cost = f"{text(amount, 2)} USD" if isinstance(amount, Priced) else f"an unknown amount ({amount.reason})"
+        near = f"a bucket in {self.far[0]}, or in a dual-region with it"
+        if copies:
+            near = f"a copy in each region: `{setting('weights')}: {{regional_buckets: true}}`"
         return (
             f"gs://{self.bucket} is in {self.place}, and servers run in {', '.join(self.far)}: each start reads about "
-            f"{self.gib * self.servers:.1f} GiB across regions, which takes longer and costs {cost}. Use a bucket in "
-            f"{self.far[0]}, or in a dual-region with it."
+            f"{self.gib * self.servers:.1f} GiB across regions, which takes longer and costs {cost}. Use "
+            f"{near}."
         )

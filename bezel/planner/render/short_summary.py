@@ -13,6 +13,14 @@ from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import text
 from bezel.planner.cost.token_cost import POOLED_DIGITS
+from bezel.planner.render.address_rows import (
+    NO_RETRIES,
+    address_price,
+    failover_text,
+    place_text,
+    records_text,
+    short_price_rows,
+)
 from bezel.planner.render.text_table import argument_rows, callers, gib, span, usd, usd_range
 from bezel_base.terminal.blocks import Line, NamedValues, Role
 from bezel_base.text.shell import shell_word
@@ -42,7 +50,8 @@ def short_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
 
 def _place(plan: Plan | LeasePlan) -> Iterator[_Row]:
     weights = plan.weights
-    yield "weights", weights.address or f"hf:{weights.source}"
+    copies = ", a copy in each region" if plan.settings.weights.regional_buckets else ""
+    yield "weights", (weights.address or f"hf:{weights.source}") + copies
     if plan.settings.adapters:
         yield "adapters", ", ".join(adapter.name for adapter in plan.settings.adapters)
     yield "image", plan.server.image.name
@@ -56,11 +65,18 @@ def _place(plan: Plan | LeasePlan) -> Iterator[_Row]:
         yield "gateway", f"{plan.gateway.name} in {plan.gateway.region}"
     else:
         service = plan.service
-        yield "service", f"{service.name} in {service.region}" + (" (on invitation)" if plan.is_invited else "")
+        yield "service", f"{service.name} in {place_text(plan)}"
         cores = f"{service.cpu} CPUs, {memory_text(service.memory_gib)}"
         yield "hardware", f"{service.accelerator_count} x {service.accelerator}, {cores}"
         count = f"{service.min_instances} to {service.max_instances}"
         yield "instances", f"{count}, {service.request_concurrency} requests at a time in each"
+    if plan.address:
+        yield "address", plan.address.url
+        yield "records", records_text(plan.address)
+    if not isinstance(plan, LeasePlan) and len(plan.regions) > 1:
+        yield "failover", failover_text(plan.address)
+    if plan.address:
+        yield "retries", NO_RETRIES
     yield "callers", callers(plan.settings.access)
     expiry = plan.settings.labels.get(EXPIRY, NEVER)
     until = "" if expiry == NEVER else f", needed until {expiry} in UTC"
@@ -92,7 +108,12 @@ def _cost(plan: Plan | LeasePlan) -> Iterator[_Row]:
         length = duration_text(cost.run_seconds)
         yield "price", f"{usd(cost.machines_hourly, 'h', 2)}, {text(cost.machines_lease, 2)} USD in {length}"
         yield "at most", f"{usd(cost.hourly_at_max, 'h', 4)}, {text(cost.lease_at_max, 2)} USD in {length}"
+        if cost.address:
+            yield "price of the address", address_price(cost.address)
         digits = 2
+    elif not plan.total.is_one_service:
+        yield from short_price_rows(plan)
+        digits = 4
     else:
         of = plan.cost
         yield "price", f"{usd(of.hourly, 'h', 4)} an instance, {usd(of.monthly_always_on, 'month', 2)} always on"

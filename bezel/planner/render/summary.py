@@ -15,7 +15,7 @@ from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost import lease_cost, service_cost
-from bezel.planner.render.address_rows import address_rows, region_rows
+from bezel.planner.render.address_rows import address_cost_rows, address_rows, region_cost_rows, region_rows
 from bezel.planner.render.text_table import (
     CATALOGUE,
     adapter_text,
@@ -234,6 +234,7 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
         dearest = f"{_instances(cost.min_instances)} in the dearest hour"
         yield "saved by the schedule", usd(cost.monthly_saved, "month", 2), f"against {dearest} at all times"
     yield "at most", usd(cost.hourly_at_max, "h", 4), _instances(cost.max_instances)
+    yield from region_cost_rows(plan)
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "billed from its beginning"
     yield from _transfer(plan)
@@ -290,6 +291,8 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
         name, amount, note = line_row(line)
         yield f"gateway, {name}", amount, f"only while it serves requests; {note}"
     yield "a million requests", f"{text(cost.requests.hourly, 2)} USD", "of the gateway"
+    if plan.address:
+        yield from address_cost_rows(plan.address.cost)
     busy = f"{lease_cost.GATEWAY_INSTANCES} instances serving requests all the time"
     yield "with the gateway", usd(cost.hourly_at_max, "h", 4), busy
     yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"

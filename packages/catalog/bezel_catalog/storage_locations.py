@@ -1,6 +1,6 @@
-"""Locations of Cloud Storage buckets, and list prices of reading them from elsewhere.
+"""Locations of Cloud Storage buckets, and list prices of storage in them and of reading them from elsewhere.
 
-Data: storage_locations.toml, storage_transfer.toml. Leaves out what a start reads: see the planner.
+Data: storage_locations.toml, storage_prices.toml, storage_transfer.toml. Leaves what a start reads to the planner.
 """
 
 from __future__ import annotations
@@ -40,6 +40,24 @@ class StorageTransfer:
     def holds(self, region: str) -> bool:
         """Whether a region is in the area."""
         return region.startswith(self.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePrice:
+    """Price of a GiB in a month in some locations."""
+
+    id: str
+    locations: tuple[str, ...]
+    usd_per_gib_month: Decimal
+    as_of: str
+    source: str
+
+
+@functools.cache
+def storage_prices() -> dict[str, StoragePrice]:
+    """Return every price of storage by location."""
+    rows = read_rows(StoragePrice, "storage_prices.toml").values()
+    return {location: row for row in rows for location in row.locations}
 
 
 @functools.cache
