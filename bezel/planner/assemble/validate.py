@@ -153,7 +153,7 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
     yield from platform.check_probe(settings.probe)
     yield from platform.check_scaling(settings.scaling)
     yield from check_schedule(settings.scaling)
-    yield from check_vpc(settings.vpc, settings.weights)
+    yield from check_vpc(settings.vpc, settings.weights, stack_regions(settings))
     if gpu:
         yield from platform.check_resources(settings.resources, gpu)
         for region in stack_regions(settings):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bezel.planner.address.address_checks import check_address
-from bezel.planner.address.region_checks import check_regions, with_first_region
+from bezel.planner.address.region_checks import check_regions, stack_regions, with_first_region
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
@@ -22,7 +22,7 @@ from bezel.planner.rules.image_checks import check_image, is_own, recording_of, 
 from bezel.planner.rules.network_checks import check_ingress
 from bezel.planner.rules.process_limits import check_process
 from bezel.planner.rules.smoke_checks import check_smoke
-from bezel.planner.rules.storage_checks import check_own_copy, check_weights
+from bezel.planner.rules.storage_checks import check_own_copy, check_regional_buckets, check_weights
 from bezel.planner.vllm.adapter_modules import MODULES, check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import chosen_arguments, merge, typed_values
@@ -131,6 +131,7 @@ class Validation:
         self.problems += platform.check_secrets(settings.secrets, planned)
         self.problems += platform.check_labels(settings.labels)
         self.problems += check_weights(settings.weights, self.project or "", in_bucket=self.offline)
+        self.problems += check_regional_buckets(settings.weights, self.project or "", stack_regions(settings))
         if self.model:
             self.problems += check_own_copy(settings.weights, self.model) if self.offline else []
             self.problems += platform.check_label_count(settings.labels, stack_labels(settings, self.model, self.stack))

@@ -82,7 +82,7 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
         unread: the keys of these values; they are set as well.
     """
     misplaced = {
-        "regions": (bool(settings.regions), f"its gateway runs in one region, see {setting('region')}"),
+        "regions": (bool(settings.regions), f"its gateway runs in one region, named by {setting('region')}"),
         "scaling": (
             _scales(settings.scaling) or _holds("scaling", {*unread} - {setting(_TIMEOUT)}),
             f"the number of machines is {setting('lease.count')}",

@@ -15,7 +15,7 @@ from bezel_base.errors import Problem
 from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bezel.planner.base.deployment import ServicePlan
     from bezel.planner.base.settings import Access, Smoke, Vpc, Weights
@@ -25,6 +25,7 @@ SMALLEST_RANGE = 26  # Cloud Run reserves addresses by sixteens, two for each in
 _NAME = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _NETWORK = re.compile(rf"(?:projects/[a-z0-9:.-]+/global/networks/)?{_NAME}")
 _SUBNETWORK = re.compile(rf"(?:projects/[a-z0-9:.-]+/regions/[a-z0-9-]+/subnetworks/)?{_NAME}")
+_SUBNETWORK_REGION = re.compile(r"/regions/([a-z0-9-]+)/")
 _TAG = re.compile(_NAME)
 
 
@@ -50,8 +51,17 @@ def check_ingress(access: Access, smoke: Smoke) -> Iterator[Problem]:
         yield Problem(setting("access.public"), True, consequence, "remove one of the two.")
 
 
-def check_vpc(vpc: Vpc, weights: Weights) -> Iterator[Problem]:
-    """Check the network of a service's outgoing requests: its names, and what it cannot reach."""
+def check_vpc(vpc: Vpc, weights: Weights, regions: Sequence[str]) -> Iterator[Problem]:
+    """Check the network of a service's outgoing requests: its names, and what it cannot reach from its regions."""
+    match = _SUBNETWORK_REGION.search(vpc.subnetwork or "")
+    if match and len(regions) > 1:
+        yield Problem(
+            setting("vpc.subnetwork"),
+            vpc.subnetwork,
+            f"it is in {match[1]}, and a service sends from a subnetwork of its own region only: those in "
+            f"{', '.join(region for region in regions if region != match[1])} are refused.",
+            "name a subnetwork that each region has, e.g. `subnetwork: llm`, and its network.",
+        )
     for name, value, form, example in (
         ("network", vpc.network, _NETWORK, "projects/PROJECT/global/networks/NAME"),
         ("subnetwork", vpc.subnetwork, _SUBNETWORK, "projects/PROJECT/regions/R/subnetworks/NAME"),

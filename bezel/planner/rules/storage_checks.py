@@ -10,7 +10,7 @@ from bezel.planner.base.problems import setting
 from bezel_base.errors import NOT_SET, Problem, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bezel.planner.base.settings import Weights
     from bezel_catalog import Model
@@ -72,6 +72,27 @@ def check_weights(weights: Weights, project: str, *, in_bucket: bool) -> Iterato
             "the model's files could not be opened.",
             f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
         )
+
+
+def check_regional_buckets(weights: Weights, project: str, regions: Iterable[str]) -> Iterator[Problem]:
+    """Check that the name of each region's bucket is valid: it is longer than that of the stack's.
+
+    Args:
+        weights: of the stack file.
+        project: id of the project, which is part of the default name.
+        regions: of the stack.
+    """
+    bucket = bucket_of(weights, project)
+    for name in (f"{bucket}-{region}" for region in regions) if weights.regional_buckets and _is_bucket(bucket) else ():
+        if not _is_bucket(name):
+            yield Problem(
+                setting("weights.bucket"),
+                weights.bucket or NOT_SET,
+                f"with weights.regional_buckets a region reads {name} ({len(name)} characters): Cloud Storage refuses "
+                "such a name.",
+                f"write a shorter name, of at most {_BUCKET_PART - len(name) + len(bucket)} characters.",
+            )
+            return
 
 
 def _is_bucket(name: str) -> bool:

@@ -83,7 +83,13 @@ def _repair(matching: Loading | None) -> str:
 def _hub(settings: Settings, model: Model) -> Iterator[Problem]:
     """Refuse a download at each start for weights that are not published, or where the hub is switched off."""
     weights = settings.weights
-    for name, value in (("bucket", weights.bucket), ("path", weights.path), ("create", weights.create or None)):
+    copies = weights.regional_buckets or None
+    for name, value in (
+        ("bucket", weights.bucket),
+        ("path", weights.path),
+        ("create", weights.create or None),
+        ("regional_buckets", copies),
+    ):
         if value is not None:
             yield Problem(
                 setting(f"weights.{name}"),
