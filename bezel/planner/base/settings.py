@@ -220,12 +220,15 @@ class Cost(Section):
     """Spending limits, and the user's own prices."""
 
     max_hourly_usd: Number | None = Field(
-        None, gt=0, description="maximum USD per hour with all instances running; a plan above it is refused"
+        None,
+        gt=0,
+        description="maximum USD per hour with all instances of all regions running; a plan above it is refused",
     )
     max_idle_hourly_usd: Number | None = Field(
         None,
         ge=0,
-        description="maximum USD per hour without traffic (`min_instances`); default 0 in `dev`, no limit in `prod`",
+        description="maximum USD per hour without traffic (`min_instances`, an address); default 0 in `dev`, which an "
+        "address may pass, no limit in `prod`",
     )
     max_lease_usd: Number | None = Field(
         None, gt=0, description="maximum USD for a stack's leases until they end; a plan above it is refused"
@@ -411,7 +414,7 @@ class Settings(Section):
     )
     address: Address = Field(
         Address(),
-        description="one address with a name of one's own",
+        description="one address with a name of one's own, see docs/address.md",
         examples=["{domain: llm.acme.example}"],
     )
     service_name: str = Field(

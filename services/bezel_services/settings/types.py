@@ -221,9 +221,10 @@ class Cost(TypedDict, total=False):
     """Spending limits, and the user's own prices."""
 
     max_hourly_usd: float | None
-    """Maximum USD per hour with all instances running; a plan above it is refused."""
+    """Maximum USD per hour with all instances of all regions running; a plan above it is refused."""
     max_idle_hourly_usd: float | None
-    """Maximum USD per hour without traffic (`min_instances`); default 0 in `dev`, no limit in `prod`."""
+    """Maximum USD per hour without traffic (`min_instances`, an address); default 0 in `dev`, which an address may
+    pass, no limit in `prod`."""
     max_lease_usd: float | None
     """Maximum USD for a stack's leases until they end; a plan above it is refused."""
     prices: Sequence[PriceRow]
@@ -300,7 +301,7 @@ class ServiceSettings(TypedDict, total=False):
     optional_regions: Sequence[str]
     """Those of `regions`, not the first, that are left out with a warning where quota or capacity is missing."""
     address: Address
-    """One address with a name of one's own."""
+    """One address with a name of one's own, see docs/address.md."""
     service_name: str
     """Name of the Cloud Run service, for leases of the gateway; empty: `bezel-` and the stack's name."""
     vllm_version: str
