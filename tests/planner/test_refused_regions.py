@@ -38,6 +38,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "add `bezel:region: us-east4`",
     ),
     "text for a list": ({"region": "", "regions": "us-east4"}, "regions", "expected a list", "write a list"),
+    "a number for a region": (several("us-east4", 7), "regions.1", "expected text", "quote it"),  # type: ignore[arg-type]
+    "a number for the region": ({"region": 7}, "region", "expected text", "quote it"),
     "a region twice": (several("us-east4", "us-east4"), "regions.1", "named twice", "remove one of them"),
     "a region without the accelerator": (
         several("us-east4", "us-west1"),

@@ -60,6 +60,8 @@ def test_a_region_is_priced_by_its_own_rows() -> None:
     assert "price in us-east4      1.0465 USD/h" in text
     assert "price in europe-west4  1.0944 USD/h" in text
     assert "at most                2.1409 USD/h in all" in text
+    assert "(estimated, in us-east4)" in text
+    assert "in us-east4)" not in short_text(plan_of())
 
 
 def test_a_schedule_counts_in_each_region() -> None:

@@ -66,7 +66,7 @@ def failover_reason(address: AddressPlan | None) -> str:
         return "an address would have one"
     return {
         "none": "several regions would have one",
-        "service health": "each region keeps an instance, whose readiness probe tells the balancer",
+        "service health": f"by probes of the instances that each region keeps; {FAILURES} failed answers count too",
         "outlier detection": "a region may have no instance, whose readiness could be probed",
     }[address.failover]
 

@@ -120,13 +120,16 @@ def _cost(plan: Plan | LeasePlan) -> Iterator[_Row]:
         yield "without traffic", usd(of.monthly_without_traffic, "month", 2)
         yield "at most", usd(of.hourly_at_max, "h", 4)
         digits = 4
+    basis = "estimated"
+    if not isinstance(plan, LeasePlan) and len(plan.regions) > 1:
+        basis = f"estimated, in {plan.service.region}"
     low, high = map(plan.cost.start, plan.start.seconds)
-    yield "one start", f"{usd_range((low, high), digits)} (estimated)"
+    yield "one start", f"{usd_range((low, high), digits)} ({basis})"
     tokens = plan.token_cost
     if tokens.output is None:
-        yield "a million tokens in", f"{usd_range(tokens.input, POOLED_DIGITS)} (estimated)"
+        yield "a million tokens in", f"{usd_range(tokens.input, POOLED_DIGITS)} ({basis})"
     else:
-        yield "a million tokens", f"{usd_range(tokens.input, 2)} in, {usd_range(tokens.output, 2)} out (estimated)"
+        yield "a million tokens", f"{usd_range(tokens.input, 2)} in, {usd_range(tokens.output, 2)} out ({basis})"
 
 
 def _limits(plan: Plan | LeasePlan) -> Iterator[_Row]:
