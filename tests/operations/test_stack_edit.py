@@ -72,6 +72,17 @@ def test_edit_writes_what_was_shown_and_keeps_comments_and_order(context: Contex
     assert plan_of(context, "scaling.max_instances=2").is_empty
 
 
+def test_edit_of_the_regions_shows_the_price_of_all(context: Context) -> None:
+    plan = plan_of(context, "regions=[us-east4, europe-west4]", "cost.max_hourly_usd=2.5", unset=("region",))
+    assert plan.refusals == ()
+    assert plan.price_before
+    assert plan.price_after
+    assert plan.price_before.usd_per_hour is not None
+    assert plan.price_after.usd_per_hour == plan.price_before.usd_per_hour * 2
+    both = plan_of(context, "regions=[us-east4, europe-west4]")
+    assert any("bezel:region is set too (us-east4)" in refusal for refusal in both.refusals)
+
+
 def test_edit_shows_all_problems_with_their_repair_and_refuses(context: Context) -> None:
     plan = plan_of(context, "scaling.max_instances=0", "model=gemma-4-12b-it-qat-w4a17")
     assert len(plan.refusals) == 2

@@ -83,7 +83,8 @@ def instance_hourly(
 ) -> Decimal | None:
     """Cost of one running instance of a stack's service in USD per hour, whatever may be spent; None for a lease.
 
-    Also None where the price is unknown, or the stack cannot be planned for another reason than its cost and scaling.
+    In several regions it is that of one in each, with an address that of it too. Also None where the price is unknown,
+    or the stack cannot be planned for another reason than its cost and scaling.
     """
     cost: Any = configuration.get("cost")
     own_prices = {"prices": cost["prices"]} if isinstance(cost, Mapping) and "prices" in cost else {}
@@ -92,8 +93,8 @@ def instance_hourly(
         plan = make_plan(one, project="any-project", stack=stack, models=models)
     except UserError:
         return None
-    hourly = plan.cost.hourly_at_max
-    return hourly.usd if isinstance(plan, Plan) and isinstance(hourly, Priced) else None
+    hourly = plan.total.hourly_at_max if isinstance(plan, Plan) else None
+    return hourly.usd if isinstance(hourly, Priced) else None
 
 
 def limits_line(limits: Mapping[str, Any], environment: object) -> str:

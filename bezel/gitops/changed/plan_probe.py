@@ -46,7 +46,8 @@ def parts(project: Project, stack: str) -> dict[str, str]:
     except UserError as error:
         return {"kind": "", "problems": str(error)}
     kind = "lease" if isinstance(plan, LeasePlan) else "service"
-    price = f"{text(plan.cost.hourly_at_max, 4)} USD/h"
+    # Nor has its plan a sum of several regions.
+    price = f"{text(getattr(plan, 'total', plan.cost).hourly_at_max, 4)} USD/h"
     content = {name: json.dumps(value, sort_keys=True) for name, value in plain(plan).items()}
     digests = {name: hashlib.sha256(part.encode()).hexdigest() for name, part in content.items()}
     return {"kind": kind, "price": price} | digests

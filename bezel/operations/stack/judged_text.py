@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from bezel.engine.project.project import cloud_project_of
 from bezel.operations.context import Context
-from bezel.planner import AnyPlan, make_plan, plan_summary
+from bezel.planner import AnyPlan, Plan, make_plan, plan_summary
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.resource_cost.stack_cost import StackCost
@@ -74,7 +74,7 @@ def problem_line(problem: Problem | str) -> str:
 
 
 def _cost_of(plan: AnyPlan) -> StackCost:
-    of = plan.cost
+    of = plan.total if isinstance(plan, Plan) else plan.cost
     if isinstance(of, LeaseTotal):
         month = of.machines_monthly if of.machines_monthly is not None else of.lease_at_max
         return StackCost(of.hourly_at_max, month, of.machines_hourly, of.missing)

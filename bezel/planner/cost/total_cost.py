@@ -11,10 +11,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bezel.planner.base.environments import THROW_AWAY
-from bezel.planner.base.money import Priced, at_least, figure, round_usd, total
+from bezel.planner.base.money import Priced, at_least, figure, round_usd, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel_base.errors import Problem
+from bezel_catalog import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -51,6 +53,20 @@ class TotalCost:
     def hourly_at_max(self) -> Amount:
         """All instances of all regions, and the address without its traffic, per hour."""
         return self._sum(lambda cost: cost.hourly_at_max, lambda cost: cost.hourly)
+
+    @property
+    def monthly_at_max(self) -> Amount:
+        """The same all month."""
+        return times(self.hourly_at_max, HOURS_PER_MONTH)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the price rows missing from the catalogue."""
+        rules = [self.address.rule] if self.address else []
+        return (
+            *(reason for cost in self.services.values() for reason in cost.missing),
+            *(str(line.price) for line in rules if not isinstance(line.price, Price)),
+        )
 
     @property
     def hourly_at_min(self) -> Amount:
