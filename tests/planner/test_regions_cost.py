@@ -146,6 +146,9 @@ def test_the_ways_to_have_the_weights_are_priced_or_unknown() -> None:
     assert isinstance(ways["one bucket in the multi-region US"].start, Unpriced)
     far = {way.name: way for way in weights_choices(["us-east4", "asia-southeast1"], 10)}
     assert set(far) == {"one bucket in us-east4", "a copy in each region"}
+    rows = " ".join(plan_summary(plan_of(TWO)).split())
+    assert "weights, one bucket in us-east4 0.17 USD/month, dearest start unknown (no price of a transfer" in rows
+    assert "weights, a copy in each region 0.33 USD/month, dearest start 0.00 USD (computed)" in rows
     assert isinstance(far["a copy in each region"].monthly, Unpriced)
 
 
