@@ -14,7 +14,7 @@ from bezel.forge.environment import Facts
 from bezel.forge.errors import ForgeError, no_token, response_error, unreachable
 from bezel.rest import AddressError, Backoff, url_for_token
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
-from bezel.rest.transport import new_client, reason_of
+from bezel.rest.transport import is_final, new_client, reason_of
 from bezel_base.json_documents import read_json
 from bezel_base.text.printable import encodable_values
 
@@ -53,6 +53,7 @@ class Transport:
     sleep: Callable[[float], None] = time.sleep
     dice: Callable[[], float] = random.random
     _client: "httpx.Client | None" = field(default=None, init=False)
+    _has_answer: bool = field(default=False, init=False)
 
     def close(self) -> None:
         """Close the connections."""
@@ -153,7 +154,9 @@ class Transport:
                 response.close()
         except (httpx.HTTPError, TimeoutError) as error:
             never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-            return unreachable(method, url, reason_of(error)), 0.0 if method in _REPEATABLE or never_sent else None
+            again = (method in _REPEATABLE or never_sent) and (self._has_answer or not is_final(error))
+            return unreachable(method, url, reason_of(error)), 0.0 if again else None
+        self._has_answer = True
         if response.is_success:
             if not content.strip():
                 return (None, False), None

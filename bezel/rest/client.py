@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, RestError, UnreachableError
-from bezel.rest.transport import json_object, new_client, reason_of
+from bezel.rest.transport import is_final, json_object, new_client, reason_of
 from bezel_base.text.printable import encodable_values
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class GoogleClient:
     sleep: Callable[[float], None] = time.sleep
     dice: Callable[[], float] = random.random
     _client: "httpx.Client | None" = field(default=None, init=False)
+    _has_answer: bool = field(default=False, init=False)  # of any server
 
     def __enter__(self) -> Self:
         return self
@@ -191,9 +192,11 @@ class GoogleClient:
         try:
             response = self._client.request(method, url, params=params, timeout=limit, **sent)
         except httpx.HTTPError as error:
-            never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
             failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no response ({reason_of(error)})")
-            return failure, 0.0 if safe or never_sent else None
+            never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+            again = (safe or never_sent) and (self._has_answer or not is_final(error))
+            return failure, 0.0 if again else None
+        self._has_answer = True
         if response.is_success:
             return response, None
         failed = ApiError.of(response.status_code, response.content, method=method, url=url)

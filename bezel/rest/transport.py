@@ -5,6 +5,7 @@ one set of timeouts and one rule about proxies.
 """
 
 import importlib
+import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.rest.errors import ApiError
 from bezel_base.json_documents import read_json
+from bezel_base.loopback.web_pages import is_loopback
 
 if TYPE_CHECKING:
     import httpx
@@ -141,6 +143,22 @@ def json_object(response: "httpx.Response", method: str, url: str) -> dict[str, 
     if not isinstance(parsed, dict):
         raise ApiError(response.status_code, "", "the response is not a JSON object", method=method, url=url)
     return parsed
+
+
+def is_final(error: Exception) -> bool:
+    """Whether a further attempt cannot help: nothing listens at a port of this machine, or no server has that name.
+
+    It holds for a first request. To a server that has answered before, the network is down, or it starts again.
+    """
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, socket.gaierror):
+        return cause.errno == socket.EAI_NONAME
+    is_refused = isinstance(cause, ConnectionRefusedError)
+    return is_refused and isinstance(error, httpx.ConnectError) and is_loopback(error.request.url.netloc.decode())
 
 
 def reason_of(error: Exception) -> str:

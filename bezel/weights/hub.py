@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from bezel.rest import UnreachableError, url_for_token
 from bezel.rest.client import is_retryable, retry_delay
-from bezel.rest.transport import new_client
+from bezel.rest.transport import is_final, new_client
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget
 from bezel_base.errors import Problem
@@ -140,6 +140,7 @@ class Hub:
         self._watch = watch
         self._read_token = token
         self._token: str | None = None
+        self._has_answer = False
         self._client = new_client(_TIMEOUT_SECONDS)
 
     def close(self) -> None:
@@ -213,6 +214,8 @@ class Hub:
                 following = response.links.get("next", {}).get("url", "")
                 return json.loads(content), self._own(urljoin(url, following)) if following else ""
             except httpx.HTTPError as error:
+                if not self._has_answer and is_final(error):
+                    raise self._unreachable(error) from None
                 budget.note_failure(self._unreachable(error))
             except BusyError as error:
                 budget.note_failure(error, error.retry_after)
@@ -246,6 +249,7 @@ class Hub:
         authorised = {"Authorization": f"Bearer {self._token}"} if ours and self._token else {}
         request = self._client.build_request("GET", url, headers={**headers, **authorised})
         response = self._client.send(request, stream=stream)
+        self._has_answer = True
         if response.status_code in {401, 403} and ours and self._token is None:
             self._token = self._read_token()
             if self._token:

@@ -38,7 +38,7 @@ def text(*, has_key: bool = True, **changes: Any) -> str:
 
 
 def test_every_variable_of_a_github_repository_is_a_command_to_paste() -> None:
-    commands = [shlex.split(line) for line in text().splitlines() if line.startswith("   gh variable set")]
+    commands = [shlex.split(line) for line in text().splitlines() if line.startswith("    gh variable set")]
     assert {command[3]: command[7] for command in commands} == forge_settings.variables(OUTPUTS, has_key=True)
     assert {command[5] for command in commands} == {"acme/llm"}
     assert "https://github.com/acme/llm/settings/variables/actions" in text()
@@ -140,9 +140,9 @@ def test_the_steps_by_hand_name_state_key_account_and_destroy() -> None:
     outputs = {name: OUTPUTS[name] for name in ("project", "backend_url", "secrets_provider")}
     outputs["smoke_account"] = account
     printed = hand_settings.text(outputs, FOLDER, has_key=True)
-    assert f"   pulumi stack init STACK --secrets-provider={OUTPUTS['secrets_provider']}\n" in printed
+    assert f"    pulumi stack init STACK --secrets-provider={OUTPUTS['secrets_provider']}\n" in printed
     assert f"   bezel:smoke: {{impersonate: {account}}}\n" in printed
-    assert f"   bezel init --destroy --project {PROJECT} --state-bucket acme-llm-pulumi-state\n" in printed
+    assert f"    bezel init --destroy --project {PROJECT} --state-bucket acme-llm-pulumi-state\n" in printed
     assert "PASSPHRASE" not in printed
     assert "PULUMI_CONFIG_PASSPHRASE_FILE='/home/a user/" in hand_settings.text(outputs, FOLDER, has_key=False)
 

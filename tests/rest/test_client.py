@@ -123,9 +123,19 @@ def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClie
     assert clock.slept == [7.0]
 
 
-def test_nobody_listening_is_reported_as_such(client: GoogleClient) -> None:
-    with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no response \(ConnectError"):
-        client.get("http://127.0.0.1:9/x?secret=1")
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "localhost:9", "nobody.invalid"])
+def test_first_request_to_no_server_is_sent_once(client: GoogleClient, clock: Clock, address: str) -> None:
+    with pytest.raises(UnreachableError, match=rf"GET http://{address}/x: no response \(ConnectError"):
+        client.get(f"http://{address}/x?secret=1")
+    assert clock.slept == []
+
+
+def test_server_that_has_answered_before_is_asked_again(server: Server, client: GoogleClient, clock: Clock) -> None:
+    answers(server, Answer(json={}))
+    client.get(f"{server.url}/x")
+    with pytest.raises(UnreachableError, match="ConnectError"):
+        client.get("http://127.0.0.1:9/x")
+    assert sum(clock.slept) > 1
 
 
 def test_a_refused_token_is_renewed_once(server: Server, client: GoogleClient, clock: Clock) -> None:

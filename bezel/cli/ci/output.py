@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bezel.cli.local.typed_commands import as_typed
 from bezel_base.command_line import exits
+from bezel_base.terminal.screen import show_message
 from bezel_base.text.printable import encodable
 from bezel_base.text.redaction import redact, redact_values
 
@@ -33,8 +34,10 @@ def publish(report: Report, options: argparse.Namespace) -> None:
         UserError: A file cannot be written.
     """
     as_json = encodable(json.dumps(redact_values(report.as_json()), indent=2, ensure_ascii=False)) + "\n"
-    shown = as_json if options.format == "json" else _text(getattr(report, options.format)())
-    sys.stdout.write(as_typed(shown) if options.format == "text" else shown)
+    if options.format == "text":
+        show_message(as_typed(_text(report.text())).removesuffix("\n"), sys.stdout)
+    else:
+        sys.stdout.write(as_json if options.format == "json" else _text(report.markdown()))
     if options.out is not None:
         exits.write_output("--out", options.out, as_json)
     # GitHub and Gitea name a file whose Markdown they show beside the run's log.

@@ -7,7 +7,7 @@ from typing import Literal
 from bezel.engine.project.project import Project
 from bezel.operations.adoption.adoption import write_adoption
 from bezel.operations.context import Context
-from bezel_base.console import say
+from bezel_base.terminal.screen import show_text
 
 
 def run(project: Project, options: argparse.Namespace) -> Literal[0]:
@@ -18,10 +18,10 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0]:
     """
     with Context(project.folder, os.environ) as context:
         adoption = write_adoption(context, options.stack)
-    say(f"{options.stack} adopts what exists, by {adoption.file.name}; nothing was changed yet:")
+    show_text(f"{options.stack} adopts what exists, by {adoption.file.name}; nothing was changed yet:")
     for identity in adoption.ids:
-        say(f"  {identity}")
-    say("\nThe next commands, in this folder; preview has to show an update of the service, and no replacement:\n")
+        show_text(f"    {identity}")
+    show_text("\nThe next commands, in this folder; preview has to show an update of the service, no replacement:\n")
     for command in adoption.commands:
-        say(f"  {command}")
+        show_text(f"    {command}")
     return 0

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bezel.engine.outcomes import Exit
-from bezel_base.console import say
 from bezel_base.errors import Problem, WrongValueError
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.shell import shell_word
 
 STACK = "stack"  # the word that makes another stack; a project of this name is `./stack`
@@ -105,13 +105,13 @@ def _make_project(word: str, options: argparse.Namespace) -> None:
     if new_row := names.row_of(model):
         files = with_row(files, new_row, named)
     make_folder(target, files, with_git=options.git)
-    say(f"{target.name}: {model} on {choice.accelerator} in {choice.region}, {choice.price_text()}")
-    say("")
-    say("The next commands, on an embedded cloud on this machine:")
-    say("")
-    say(f"  cd {_HERE if word == '.' else shell_word(target.name)}")
-    say("  make up")
-    say("")
-    say("README.md has those for Google Cloud.")
+    show_text(f"{target.name}: {model} on {choice.accelerator} in {choice.region}, {choice.price_text()}")
+    show_text("")
+    show_text("The next commands, on an embedded cloud on this machine:")
+    show_text("")
+    show_text(f"  cd {_HERE if word == '.' else shell_word(target.name)}")
+    show_text("    make up")
+    show_text("")
+    show_text("README.md has those for Google Cloud.")
     if not source.place:
-        say("pyproject.toml names no index, so uv asks its own one for the library: --packages WHERE names another.")
+        show_text("pyproject.toml names no index, so uv asks its own for the library: --packages WHERE names another.")

@@ -31,8 +31,8 @@ from bezel.engine.project.project import cloud_project_of
 from bezel.operations.context import Context
 from bezel.planner.base.hardware import leased_hardware
 from bezel.rest import RestError
-from bezel_base.console import say
 from bezel_base.errors import UserError, WrongValueError
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.shell import shell_word
 from bezel_catalog import accelerators
 
@@ -87,11 +87,11 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     if adopts:
         files["README.md"] += _README.format(service=server.name, stack=stack)
     make_folder(target, files, with_git=options.git)
-    say(f"{target.name}: the stack {stack}, in the environment {made.environment.name}\n")
-    say(conversion.text())
+    show_text(f"{target.name}: the stack {stack}, in the environment {made.environment.name}\n")
+    show_text(conversion.text())
     refusals = made.environment.refusals
     if refusals:
-        say(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
+        show_text(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
     folder = '"$PWD"' if word == "." else shell_word(target.name)
     present = cloud_project_of(os.environ) or ""
     # The adoption needs the project of the service, which a command may leave out.
@@ -99,7 +99,7 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     export = f"export GOOGLE_PROJECT={shell_word(named)}" if named and named != present else ""
     commands = ("make setup", export, f".venv/bin/bezel adopt {shell_word(stack)}") if adopts else ("make up",)
     for line in _next_lines(folder, stack, commands, refused=bool(refusals or conversion.objections)):
-        say(line)
+        show_text(line)
     return Exit.REFUSED if refusals or conversion.objections else Exit.DONE
 
 
@@ -160,8 +160,8 @@ def _read_model(conversion: Conversion, names: ModelNames) -> None:
         names.read(place, revision)
     except UserError as error:
         command = f"`bezel catalog add-model {shell_word(f'{place}@{revision}' if revision else place)}`"
-        say(f"{place} could not be read, so the project has no row of it; once that is repaired, {command} writes it:")
-        say(f"{error}\n")
+        show_text(f"{place} could not be read, so the project has no row of it; once it can be, {command} writes it:")
+        show_text(f"{error}\n")
 
 
 def _next_lines(folder: str, stack: str, commands: Sequence[str], *, refused: bool) -> Iterator[str]:
@@ -171,6 +171,6 @@ def _next_lines(folder: str, stack: str, commands: Sequence[str], *, refused: bo
         yield f"Repair Pulumi.{stack}.yaml or the limits first; {check} checks the stack file.\n"
     adopts = len(commands) > 1
     yield "The next commands" + (", which adopt the service that exists and replace nothing:\n" if adopts else ":\n")
-    yield f"  cd {folder}"
-    yield from (f"  {command}" for command in commands if command)
+    yield f"    cd {folder}"
+    yield from (f"    {command}" for command in commands if command)
     yield "\nREADME.md has those for Google Cloud."

@@ -13,8 +13,9 @@ from bezel.model_sources.new_row import NewRow, catalogued_id, is_place, read_ne
 from bezel.operations.changes.plan import plain_all
 from bezel.operations.weights.hub_token import TOKEN
 from bezel.rest import RestError
-from bezel_base.console import note, say
+from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, WrongValueError
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.printable import printable
 from bezel_base.text.shell import shell_word
 from bezel_catalog import models
@@ -71,12 +72,12 @@ class ModelNames:
             problems = (_of_option(each) if isinstance(each, Problem) else each for each in error.problems)
             raise WrongValueError(*problems, title=error.title) from None
         self._rows[place] = new
-        say(f"{FILE} of the project has this row:\n")
+        show_text(f"{FILE} of the project has this row:\n")
         for line in new.catalogue_text().splitlines():
-            say(f"  {printable(line)}".rstrip())
-        say("")
+            show_text(f"    {printable(line)}".rstrip())
+        show_text("")
         for text in plain_all(new.notes):
-            say(f"note: {text}")
+            show_text(f"note: {text}")
         return new
 
     @contextmanager

@@ -20,8 +20,8 @@ from bezel.planner.base.environments import is_environment
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import read_stack_file
 from bezel_base.atomic_write import write_whole
-from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, WrongValueError
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.shell import shell_word
 from bezel_catalog import Model
 
@@ -57,10 +57,10 @@ def make_stack(names: list[str], source: str, options: argparse.Namespace) -> No
         **{path: content for path, content in edits.items() if path == FILE},
     }
     _write(project.folder, edits)
-    say(f"{name}: as {source}, in the environment {environment}")
+    show_text(f"{name}: as {source}, in the environment {environment}")
     for path in edits:
-        say(f"  {path}")
-    say(f"`make up STACK={shell_word(name)}` rehearses it on the embedded cloud.")
+        show_text(f"    {path}")
+    show_text(f"`make up STACK={shell_word(name)}` rehearses it on the embedded cloud.")
 
 
 def _checked_name(names: list[str]) -> str:

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
+from bezel_base.terminal.screen import show_text
 
 ATTEMPTS = 5
 """Answers that are read before the command gives up: a pipe of a terminal may repeat a wrong one for ever."""
@@ -45,9 +45,9 @@ class Questions:
                 if answer:
                     check(answer)
                     return answer
-                say("type a value.")
+                show_text("type a value.")
             except UserError as error:
-                say(str(error))
+                show_text(str(error))
         consequence = f"none of {ATTEMPTS} answers can be used, so nothing was made."
         raise WrongValueError(Problem(key, NOT_SET, consequence, "add it to the command."))
 
@@ -61,7 +61,7 @@ def _read(key: str, prompt: str) -> str:
     try:
         return input(prompt)
     except (EOFError, UnicodeDecodeError) as error:
-        say("")
+        show_text("")
         what = "the input ended before the answer" if isinstance(error, EOFError) else "the answer is not text"
         repair = "add it to the command, or --yes for the defaults."
         raise WrongValueError(Problem(key, NOT_SET, f"{what}, so nothing was made.", repair)) from None

@@ -23,8 +23,9 @@ from bezel.engine.project.project import Project
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Settings
-from bezel_base.console import say
+from bezel_base.console import write
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError, one_line
+from bezel_base.terminal.screen import show_text
 
 _PIN = re.compile(r"bezel(?:-[a-z-]+)?(?:\[[a-z,]+\])?\s*==\s*(?P<version>[^\s;]+)")
 # Files whose text is Bezel's alone; everything else of the template belongs to the project as soon as it is made.
@@ -62,12 +63,12 @@ def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exi
     if problems:
         raise UserError(*problems, title=f"{project.name} cannot be compared with bezel {version}")
     for each in differences:
-        say(f"{each.where}\n{each.text}\n")
+        write(f"{each.where}\n{each.text}\n\n")
     if not differences:
-        say(f"{project.name}: nothing differs from what bezel {version} writes")
+        show_text(f"{project.name}: nothing differs from what bezel {version} writes")
         return Exit.DONE
     count = f"{len(differences)} difference{'' if len(differences) == 1 else 's'}"
-    say(f"{project.name}: {count} from what bezel {version} writes; nothing was changed")
+    show_text(f"{project.name}: {count} from what bezel {version} writes; nothing was changed")
     return Exit.DRIFTED
 
 

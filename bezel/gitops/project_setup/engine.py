@@ -24,9 +24,9 @@ from bezel.engine.run.record import LastRun
 from bezel.engine.state.bucket import StateBucket
 from bezel.foundation.settings import NAMESPACE
 from bezel.gitops.project_setup.folder import SetupFolder
-from bezel_base.console import say
 from bezel_base.errors import Problem
 from bezel_base.process_status import is_running
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.shell import shell_word
 
 REFRESH_SECONDS = 600.0
@@ -116,7 +116,7 @@ class SetupEngine:
         self._unlock()
         state = self.export_state()
         if last.open_changes() or (state is not None and pending(state)):
-            recover(self.engine, say, ignored=_FOUND_BY_THE_PROGRAM, seconds=REFRESH_SECONDS)
+            recover(self.engine, show_text, ignored=_FOUND_BY_THE_PROGRAM, seconds=REFRESH_SECONDS)
         last.forget()
 
     def _unlock(self) -> None:
@@ -126,7 +126,7 @@ class SetupEngine:
         else:
             stale = bool(stale_lock_pids(self.folder.state, NAMESPACE, self.folder.stack))
         if stale:
-            say("the last run was killed: unlocking its state")
+            show_text("the last run was killed: unlocking its state")
             self.output_of("cancel", "--yes")
 
     def _locks_in_bucket(self) -> bool:

@@ -47,8 +47,8 @@ def text(
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
         "",
-        f"   export PULUMI_BACKEND_URL={shell_word(backend)}",
-        *(f"   pulumi stack init {shell_word(stack)} --secrets-provider={shell_word(provider)}" for stack in stacks),
+        f"    export PULUMI_BACKEND_URL={shell_word(backend)}",
+        *(f"    pulumi stack init {shell_word(stack)} --secrets-provider={shell_word(provider)}" for stack in stacks),
     )
     parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
@@ -61,7 +61,7 @@ def _github(
     base = f"{forge_url or 'https://github.com'}/{repository}/settings"
     lines = [f"1. Variables of the repository ({base}/variables/actions), or run", ""]
     lines += [
-        f"   gh variable set {shell_word(name)} --repo {shell_word(repository)} --body {shell_word(value)}"
+        f"    gh variable set {shell_word(name)} --repo {shell_word(repository)} --body {shell_word(value)}"
         for name, value in values.items()
     ]
     if not has_key:
@@ -71,11 +71,12 @@ def _github(
         lines += [
             "",
             "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets:",
-            f"   {secret}",
+            f"    {secret}",
         ]
     lines += ["", f"2. Environments ({base}/environments), or run", ""]
     for name in settings.environments:
-        lines.append(f"   gh api --method PUT {shell_word(f'repos/{repository}/environments/{name}')}{_ONLY_PROTECTED}")
+        path = f"repos/{repository}/environments/{name}"
+        lines.append(f"    gh api --method PUT {shell_word(path)}{_ONLY_PROTECTED}")
     lines += [
         "",
         f"   Add required reviewers to {approved}, and to nothing else: they approve its deployments.",
@@ -97,7 +98,7 @@ _PROTECTION = (
     "   - require the checks of preview.yml and check.yml to pass, on a branch that is up to date",
     "   - refuse force pushes and deletion, for administrators too",
     "   - name the owners of packs, limits, prices, bezel and workflows: .github/CODEOWNERS.example has the paths.",
-    "     A branch's workflow runs as the branch wrote it, and a merged one as it was merged: a review holds it only",
+    "   - review workflows: a branch's runs as the branch wrote it, and a merged one as it was merged",
 )
 OPTIONAL = "BEZEL_JUDGE"
 """Variable of the forge that an owner may set: the commit whose code judges deploys."""
@@ -109,9 +110,8 @@ def _pinning_lines(settings: Settings) -> list[str]:
     return [
         "",
         f"   To hold the judge of deploys, set the variable {OPTIONAL} to a commit; else that before a merge judges.",
-        "   To hold the steps of deploys, move them to a reusable workflow, call it at a commit, and let it alone",
-        "   deploy: `bezel init --deploy-workflow acme/pipelines/.github/workflows/deploy.yml@COMMIT ...`",
-        f"   (now: {now})",
+        f"   To hold the steps of deploys (now: {now}), move them to a reusable workflow, and let it alone deploy:",
+        "    bezel init --deploy-workflow acme/pipelines/.github/workflows/deploy.yml@COMMIT ...",
     ]
 
 
@@ -120,17 +120,18 @@ def _gitea(
 ) -> str:
     base = f"{forge_url or 'https://YOUR-GITEA'}/{settings.repository}/settings"
     lines = [f"1. Variables of the repository ({base}/actions/variables)", ""]
-    lines += [f"   {name} = {value}" for name, value in values.items()]
+    lines += [f"    {name} = {value}" for name, value in values.items()]
     if not has_key:
         lines += [
             "",
-            "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets: make the content of",
-            f"   {folder.passphrase} the secret PULUMI_CONFIG_PASSPHRASE ({base}/actions/secrets).",
+            "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets.",
+            f"   Make the content of this file the secret PULUMI_CONFIG_PASSPHRASE ({base}/actions/secrets):",
+            f"    {folder.passphrase}",
         ]
     lines += [
         "",
-        "2. Environments: Gitea has none. A job's token has to name one in its claim `environment`, and the approval",
-        f"   of {approved} is the approval of the pull request.",
+        "2. Environments: Gitea has none. A job's token has to name one in its claim `environment`.",
+        f"   The approval of {approved} is that of the pull request.",
         "",
         f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
         "",

@@ -11,8 +11,8 @@ from bezel.foundation.stacks_in_bucket import stacks_in
 from bezel.gitops.project_setup.engine import SetupEngine, State, outputs_of
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.rest import ApiError, GoogleClient, endpoint
-from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.terminal.screen import show_text
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Places:
         state = self.here.export_state()
         if state is None:
             raise AssertionError("the state of this machine has just been written")
-        say(f"moving the state into {self.bucket.backend}")
+        show_text(f"moving the state into {self.bucket.backend}")
         self.bucket.ensure_stack()
         self.bucket.import_state(state)
         self._check_copy(state, self.bucket)
@@ -79,7 +79,7 @@ class Places:
 
     def to_here(self, state: State) -> None:
         """Copy the state out of the bucket, which is about to be destroyed, and mark the destroy as begun."""
-        say(f"copying the state to {self.here.folder.state}")
+        show_text(f"copying the state to {self.here.folder.state}")
         self.here.folder.drop_state()
         self.here.folder.state.mkdir(mode=0o700)
         self.here.ensure_stack()
@@ -110,7 +110,7 @@ class Places:
         if not provider:
             consequence = "the set-up has no key: its last run did not end."
             raise UserError(Problem("secrets_provider", NOT_SET, consequence, "run the same command again."))
-        say(f"encrypting secrets with {provider}")
+        show_text(f"encrypting secrets with {provider}")
         self.bucket.output_of("stack", "change-secrets-provider", provider)
         return True
 

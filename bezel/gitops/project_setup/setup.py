@@ -18,8 +18,8 @@ from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.grants import grants_text
 from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
-from bezel_base.console import say
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.screen import show_text
 from bezel_base.text.shell import shell_word
 
 Ask = Callable[[str], bool]
@@ -90,11 +90,12 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
         has_key = places.secure(dict(os.environ), state)
         outputs = outputs_of(state)
         if setup.settings.no_forge:
-            say(hand_settings.text(outputs, folder, has_key=has_key))
+            show_text(hand_settings.text(outputs, folder, has_key=has_key))
             return Exit.DONE
         if checkout is not None and pipeline is not None and not pipeline.is_declared:
-            say(f"wrote {write_pipeline(checkout, pipeline)}: take out what the pipeline must not deploy, commit it")
-        say(
+            file = write_pipeline(checkout, pipeline)
+            show_text(f"wrote {file}: take out what the pipeline must not deploy, and commit it")
+        show_text(
             forge_settings.text(
                 outputs, setup.settings, folder, has_key=has_key, forge_url=setup.forge_url, pipeline=pipeline
             )
@@ -134,17 +135,17 @@ def _apply(engine: SetupEngine, setup: Setup, ask: Ask) -> Literal[Exit.DONE, Ex
     run, changes = engine.run("preview")
     if not run.ok:
         return Exit.FAILED
-    say(f"project {project}: {changes_text(changes)}")
+    show_text(f"project {project}: {changes_text(changes)}")
     if not changes and setup.last_output in engine.outputs():
         return Exit.DONE
     if granted := grants_text(run.events.changes):
-        say(f"roles that change hands:\n{granted}")
+        show_text(f"roles that change hands:\n{granted}")
     if changes and not ask(f"Do that in project {project}?"):
-        say("nothing was changed")
+        show_text("nothing was changed")
         return Exit.FAILED
     run, _ = engine.run("up", "--yes", "--skip-preview")
     if not run.ok:
-        say("not everything was created; what was is in the state. Run the same command again when it is repaired.")
+        show_text("not everything was created; what was is in the state: when it is repaired, run the command again.")
         return Exit.FAILED
     return Exit.DONE
 

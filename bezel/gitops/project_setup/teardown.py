@@ -16,8 +16,8 @@ from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.places import Places
 from bezel.gitops.project_setup.setup import Ask
 from bezel.rest import ApiError, GoogleClient, endpoint
-from bezel_base.console import say
 from bezel_base.errors import Problem, UserError
+from bezel_base.terminal.screen import show_text
 
 _KEPT = (
     "Google keeps the key ring for ever, the federation pool for 30 days and the custom roles for 7, all without cost "
@@ -53,7 +53,7 @@ def tear_down(project: str, bucket: str, ask: Ask) -> Literal[Exit.DONE, Exit.FA
         if not continues and not ask(
             f"Destroy the foundation of project {project}, with the bucket {bucket} and every earlier version in it?"
         ):
-            say("nothing was changed")
+            show_text("nothing was changed")
             return Exit.FAILED
         if state is not None:
             places.to_here(places.in_bucket() or state)
@@ -80,16 +80,16 @@ def _destroy(here: SetupEngine, bucket: str) -> Literal[Exit.DONE, Exit.FAILED]:
     here.recover()
     if _is_empty(here):
         here.folder.forget()
-        say("nothing is left to destroy")
+        show_text("nothing is left to destroy")
         return Exit.DONE
     here.output_of("state", "unprotect", "--all", "--yes")
     _empty(bucket, here.folder.stack)
     run, _ = here.run("destroy", "--yes", "--skip-preview")
     if not run.ok:
-        say("not everything was destroyed; run the same command again when it is repaired.")
+        show_text("not everything was destroyed; run the same command again when it is repaired.")
         return Exit.FAILED
     here.folder.forget()
-    say(f"the foundation of project {here.folder.project} is destroyed. {_KEPT}")
+    show_text(f"the foundation of project {here.folder.project} is destroyed. {_KEPT}")
     return Exit.DONE
 
 

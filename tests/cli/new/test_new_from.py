@@ -126,6 +126,19 @@ def test_a_wrong_source_is_named_and_leaves_nothing(
     assert contents(here) == before
 
 
+def test_sentences_fit_80_columns_and_no_command_is_broken(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("GOOGLE_PROJECT", "acme-llm")
+    (here / "deploy.sh").write_text(DEPLOY.format(**L4))
+    assert new("a-project-of-a-long-name" * 2, "--from", "deploy.sh") == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row for row in rows if len(row) > 80 and not row.startswith("    ")] == []
+    assert any(row.startswith("  ") and not row.startswith("    ") for row in rows)  # a sentence goes on below
+    assert "    .venv/bin/bezel adopt chat" in rows
+
+
 @pytest.mark.usefixtures("google")
 @pytest.mark.parametrize("source", ["chat", NAME])
 def test_a_live_service_becomes_a_project_that_adopts_it(
@@ -134,7 +147,7 @@ def test_a_live_service_becomes_a_project_that_adopts_it(
     assert new("team", "--from", source, *([] if "/" in source else ["--region", "us-east4"])) == 0
     shown = capsys.readouterr().out
     assert "Price, before -> after:" in shown
-    assert "cd team\n  make setup\n  .venv/bin/bezel adopt chat" in shown
+    assert "cd team\n    make setup\n    .venv/bin/bezel adopt chat" in shown
     project = Project(here / "team")
     text = (here / "team" / "Pulumi.chat.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=stack.schema.json\n")
@@ -238,7 +251,7 @@ def test_the_project_of_the_input_is_named_unless_the_shell_has_it(
     for number, (environment, is_named) in enumerate({"another": True, "acme-llm": False}.items()):
         monkeypatch.setenv("GOOGLE_PROJECT", environment)
         assert new(f"team{number}", "--from", "deploy.sh") == 0
-        assert ("  export GOOGLE_PROJECT=acme-llm\n" in capsys.readouterr().out) is is_named
+        assert ("    export GOOGLE_PROJECT=acme-llm\n" in capsys.readouterr().out) is is_named
         # The stack file names none, so that localcloud can stand for it.
         assert Project(here / f"team{number}").cloud_project("chat", {}) is None
 
@@ -252,7 +265,7 @@ def test_a_service_without_a_project_asks_for_one_unless_the_shell_has_it(
     (here / "deploy.sh").write_text(DEPLOY.format(**L4).replace(" --project=acme-llm", ""))
     assert new("team", "--from", "deploy.sh") == 0
     exports = [line for line in capsys.readouterr().out.splitlines() if "export GOOGLE_PROJECT" in line]
-    assert exports == ([f"  export GOOGLE_PROJECT={named}"] if named else [])
+    assert exports == ([f"    export GOOGLE_PROJECT={named}"] if named else [])
 
 
 def test_the_limits_of_a_new_project_are_the_shipped_ones(here: Path) -> None:

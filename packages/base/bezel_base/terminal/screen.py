@@ -65,14 +65,18 @@ def show(blocks: Iterable[Block], stream: TextIO | None = None, edit: Callable[[
     out.flush()
 
 
-def show_message(text: str, stream: TextIO) -> None:
-    """Write an error or a note: fitted to a terminal; elsewhere as it is, a line for each sentence, as logs are read.
+def show_text(text: str, stream: TextIO | None = None) -> None:
+    """Write a text for people, by default to standard output.
 
     What is indented by more than a repair is an example to be copied, which is never broken.
     """
+    show((Line(line, is_verbatim=line.startswith(_EXAMPLE)) for line in text.split("\n")), stream)
+
+
+def show_message(text: str, stream: TextIO) -> None:
+    """Write an error or a note: fitted to a terminal, elsewhere a line for each sentence, as logs are read."""
     if stream.isatty():
-        lines = (Line(line, is_verbatim=line.startswith(_EXAMPLE)) for line in text.split("\n"))
-        show(lines, stream)
+        show_text(text, stream)
         return
     settle()
     stream.write(f"{encodable(text)}\n")

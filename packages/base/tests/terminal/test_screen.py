@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import pytest
 
 from bezel_base.terminal.blocks import Line, Role
-from bezel_base.terminal.screen import Screen, screen_of, show, show_message
+from bezel_base.terminal.screen import Screen, screen_of, show, show_message, show_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +60,10 @@ def test_a_message_fits_a_terminal_and_a_log_keeps_its_sentences(monkeypatch: py
     screen = io.StringIO()
     screen.isatty = lambda: True  # type: ignore[method-assign]
     show_message(f"{sentence}\n{example}", screen)
-    rows = screen.getvalue().splitlines()
+    text = io.StringIO()
+    show_text(f"{sentence}\n{example}", text)
+    assert text.getvalue() == screen.getvalue()
+    rows = text.getvalue().splitlines()
     assert [len(row) <= 80 for row in rows] == [True, True, True, False]
     assert rows[-1] == example
 
