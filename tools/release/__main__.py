@@ -39,7 +39,7 @@ def publish(tag: str) -> str:
         releases.refuse_published(tag)
         with tempfile.TemporaryDirectory(prefix="bezel-site-") as made:
             earlier = releases.download(site_archive(r"[\w.]+"), Path(made) / site_archive("earlier"))
-            files = build_assets(ROOT, ROOT / "dist", earlier)
+            files = build_assets(ROOT, ROOT / "dist", earlier, facts)
         return releases.publish(tag, text, files)
     finally:
         releases.close()

@@ -13,12 +13,17 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bezel_base.errors import Problem, UserError
 from tools.release import wheel
 from tools.release.archives import pack_plugin, pack_policies
+from tools.release.readme_links import link_to_forge
 from tools.site import versions
 from tools.site.build import ROOT, build_site
+
+if TYPE_CHECKING:
+    from bezel.forge import Facts
 
 CHECKSUMS = "SHA256SUMS"
 # Name of the published file -> the file.
@@ -40,13 +45,14 @@ def version_of(root: Path) -> str:
     return str(project["version"])
 
 
-def build_assets(root: Path, folder: Path, earlier_site: Path | None = None) -> list[Path]:
+def build_assets(root: Path, folder: Path, earlier_site: Path | None = None, forge: Facts | None = None) -> list[Path]:
     """Build the files of a release.
 
     Args:
         root: The repository's folder.
         folder: An empty or new folder.
         earlier_site: The archive of the site that the release before published; None for the first release.
+        forge: The forge that publishes them, to which the wheels' README files link; None: their links stay relative.
 
     Returns:
         The files, the list of checksums last.
@@ -61,6 +67,8 @@ def build_assets(root: Path, folder: Path, earlier_site: Path | None = None) -> 
         raise UserError(Problem("folder", f"{folder.name}: {names[0]}", consequence, f"empty it: rm -r {folder.name}"))
     if wheel.main(str(folder)):
         raise UserError("uv could not build the wheels; its message is above.", title="Nothing is published")
+    if forge is not None:
+        link_to_forge(root, folder, forge, f"v{version}")
     with tempfile.TemporaryDirectory(prefix="bezel-site-") as made:
         site = Path(made) / "site"
         if earlier_site:
