@@ -12,6 +12,7 @@ import posixpath
 import re
 import tomllib
 import zipfile
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def link_to_forge(root: Path, wheels: Path, forge: Facts, tag: str) -> None:
     for folder in distribution_folders(root):
         project = tomllib.loads((root / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         (wheel,) = wheels.glob(f"{project['name'].replace('-', '_')}-{project['version']}-*.whl")
-        _rewrite(wheel, lambda text, folder=folder: absolute_links(text, folder, forge, tag))
+        _rewrite(wheel, partial(absolute_links, folder=folder, forge=forge, tag=tag))
 
 
 def distribution_folders(root: Path) -> list[str]:
