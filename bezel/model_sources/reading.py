@@ -17,7 +17,7 @@ from bezel.model_sources.refusals import CONFIG, check_config, check_files, is_o
 from bezel.model_sources.tensor_headers import LENGTH_BYTES, HeaderError, header_end, read_header
 from bezel.weights.layout import INDEX, missing_parts
 from bezel_base.errors import Problem
-from bezel_base.json_documents import DEEPEST
+from bezel_base.json_documents import check_depth
 from bezel_catalog.architectures.pooling import POOLING_MODULES
 from bezel_catalog.vllm.parser_families import added_tokens
 
@@ -83,7 +83,7 @@ class _Reader:
             raise ModelRefusedError(Problem(where, None, consequence, "use another source."))
         try:
             content = json.loads(self.part(file, 0, self.files[file]), parse_int=_whole)
-            _check_depth(content)
+            check_depth(content)
         except (ValueError, RecursionError) as error:
             consequence = f"it is not valid JSON ({error}), so vLLM does not start, and nothing was written."
             raise ModelRefusedError(Problem(where, None, consequence, "correct the file.")) from None
@@ -230,20 +230,6 @@ def _header(reader: _Reader, file: str) -> dict[str, Tensor]:
         consequence = f"{error}: vLLM could not load it, and nothing was written."
         where = f"{reader.place.name}: {file}"
         raise ModelRefusedError(Problem(where, None, consequence, "copy the file again, or use another one.")) from None
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return
-    raise ValueError(f"lists and objects nest deeper than {DEEPEST} levels")
 
 
 def _whole(text: str) -> int:

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -139,27 +140,42 @@ def record_data(python: str) -> tuple[dict[str, Any], str]:
     Raises:
         UserError: The recorder failed.
     """
+    output = run_recorder(python, [recorder.__file__], "list the options", "`import vllm` works")
+    recorded: dict[str, Any] = json.loads(output)
+    for name, reason in recorded.pop(recorder.UNKNOWN_VALUES).items():
+        note(f"the values of {name} are not recorded: {reason}")
+    return recorded, str(recorded.pop("installed"))
+
+
+def run_recorder(python: str, arguments: Sequence[str], task: str, needs: str) -> str:
+    """Run a script in the environment of an interpreter, and return its output.
+
+    Args:
+        python: The interpreter.
+        arguments: The script, and its arguments.
+        task: What it does with its vLLM, for an error.
+        needs: What has to work in the environment, for an error.
+
+    Raises:
+        UserError: It failed.
+    """
     try:
         result = subprocess.run(
-            [python, str(Path(recorder.__file__))],
+            [python, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
             timeout=SECONDS,
-            env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the recorder shadow vLLM's own
+            env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the script shadow vLLM's own
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{python} could not list the options of its vLLM: {error}.") from None
+        raise UserError(f"{python} could not {task} of its vLLM: {error}.") from None
     if result.returncode:
         last = (result.stderr.strip().splitlines() or ["no output"])[-1]
-        consequence = f"it could not list the options of its vLLM: {last}."
-        repair = "choose the interpreter of an environment in which `import vllm` works."
-        raise UserError(Problem("PYTHON", python, consequence, repair))
-    recorded: dict[str, Any] = json.loads(result.stdout)
-    for name, reason in recorded.pop(recorder.UNKNOWN_VALUES).items():
-        note(f"the values of {name} are not recorded: {reason}")
-    return recorded, str(recorded.pop("installed"))
+        repair = f"choose the interpreter of an environment in which {needs}."
+        raise UserError(Problem("PYTHON", python, f"it could not {task} of its vLLM: {last}.", repair))
+    return result.stdout
 
 
 def _check_options(name: str, data: dict[str, Any]) -> VllmOptions:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.catalog.record_options import check_python, free_file, record_data, record_options, write_options
+from bezel.cli.catalog.record_options import (
+    check_python,
+    free_file,
+    record_data,
+    record_options,
+    run_recorder,
+    write_options,
+)
 from bezel.cli.catalog.started_server import ask_server
 from bezel.cli.catalog.touched_stacks import touched_lines
 from bezel_base.atomic_write import write_whole
@@ -32,9 +37,6 @@ if TYPE_CHECKING:
 
     from bezel.cli.catalog.started_server import Published
     from bezel_catalog.vllm.servers import RecordedServer
-
-SECONDS = 1200.0
-"""Time limit for the recorder of request models: it imports vLLM's server."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,7 +68,8 @@ def record_release(python: str, *, name: str | None, replace: bool, folder: Path
         raise UserError(Problem("PYTHON", python, f"vLLM {installed} is installed, and {consequence}", repair))
     with tempfile.TemporaryDirectory(prefix="bezel-record-") as place:
         models = Path(place, MODELS)
-        _record_models(python, models)
+        arguments = [request_recorder.__file__, str(models)]
+        run_recorder(python, arguments, "record the request models", "`vllm serve` starts")
         contents = _contents(published, models.read_bytes())
         for target, content in contents.items():
             Path(place, target).write_bytes(content)
@@ -83,31 +86,6 @@ def record_release(python: str, *, name: str | None, replace: bool, folder: Path
         changes = [*option_changes(before, later), *server_changes(old_server, server)]
         sys.stdout.write("\n".join([*_change_lines(earlier, changes), *touched_lines(changes)]) + "\n")
     return 0
-
-
-def _record_models(python: str, file: Path) -> None:
-    """Have the interpreter write its request models.
-
-    Raises:
-        UserError: It could not.
-    """
-    try:
-        result = subprocess.run(
-            [python, str(Path(request_recorder.__file__)), str(file)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-            env=os.environ | {"PYTHONSAFEPATH": "1"},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{python} could not record the request models of its vLLM: {error}.") from None
-    if result.returncode or not file.exists():
-        last = (result.stderr.strip().splitlines() or ["no output"])[-1]
-        consequence = f"it could not record the request models of its vLLM: {last}."
-        repair = "choose the interpreter of an environment in which `vllm serve` starts."
-        raise UserError(Problem("PYTHON", python, consequence, repair))
 
 
 def _contents(published: Published, models: bytes) -> dict[str, bytes]:

@@ -14,8 +14,9 @@ from urllib.parse import quote
 from bezel.leases.inventory import back_end_of
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, Job, check
+from bezel.operations.quota.known import needs_of
 from bezel.planner import AnyPlan, LeasePlan
-from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, lease_needs, request, service_needs
+from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, request
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import ApiError, GoogleClient
@@ -85,13 +86,6 @@ def _stacks_by_key(
         for key in keys(plan, project):
             stacks_by_key[key].append(stack)
     return dict(stacks_by_key)
-
-
-def needs_of(plan: AnyPlan) -> tuple[Need, ...]:
-    """The quotas that a deploy of a plan needs."""
-    if isinstance(plan, LeasePlan):
-        return lease_needs(plan.terms)
-    return service_needs(plan.service, gated=plan.settings.rollout == "gated")
 
 
 def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:

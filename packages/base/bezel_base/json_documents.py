@@ -36,6 +36,16 @@ def read_json(content: bytes | str) -> Any:
         value = json.loads(content, parse_int=_whole, parse_float=_real, parse_constant=_real)
     except RecursionError:
         raise _too_deep() from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Check how deep lists and objects nest.
+
+    Raises:
+        ValueError: Deeper than `DEEPEST` levels.
+    """
     level = [value]
     for _ in range(DEEPEST + 1):
         level = [
@@ -45,7 +55,7 @@ def read_json(content: bytes | str) -> Any:
             for child in (item.values() if isinstance(item, dict) else item)
         ]
         if not level:
-            return value
+            return
     raise _too_deep()
 
 

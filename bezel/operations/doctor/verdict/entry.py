@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, check, of_error
-from bezel.operations.doctor.cloud_checks import needs_of
 from bezel.operations.doctor.verdict import HEADING
+from bezel.operations.quota.known import needs_of
 from bezel.planner import AnyPlan
 from bezel.rest import GoogleClient
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError

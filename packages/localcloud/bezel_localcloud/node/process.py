@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from bezel_localcloud.processes.process_guard import Output, guard
+from bezel_localcloud.processes.process_guard import Output, guard, signal_group
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command
 
 _LONGEST_LINE = 64 * 1024
@@ -60,16 +60,11 @@ class Process:
         if self._process is None or self._end is None:
             return
         if grace:
-            self._signal(signal.SIGTERM)
+            signal_group(self._process, signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.exited.wait(), grace)
-        self._signal(signal.SIGKILL)
+        signal_group(self._process, signal.SIGKILL)
         await asyncio.gather(self._end, return_exceptions=True)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
 
     async def _watch(
         self,
@@ -79,7 +74,7 @@ class Process:
         output: Output,
     ) -> None:
         code = await process.wait()
-        self._signal(signal.SIGKILL)  # a child of it may hold the pipe open
+        signal_group(self._process, signal.SIGKILL)  # a child of it may hold the pipe open
         _, deaf = await asyncio.wait([pump], timeout=_LAST_WORDS)
         for task in deaf:
             task.cancel()

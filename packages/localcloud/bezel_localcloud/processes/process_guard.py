@@ -1,7 +1,9 @@
 """Guard that ends a process group with the daemon, and a pipe for the output of a process."""
 
 import asyncio
+import contextlib
 import os
+import signal
 
 # Beside every process a shell reads from a pipe whose other end only the daemon holds: however the daemon ends, the
 # shell ends the whole process group.
@@ -17,6 +19,13 @@ async def guard(group: int) -> asyncio.subprocess.Process:
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def signal_group(process: asyncio.subprocess.Process | None, number: signal.Signals) -> None:
+    """Send a signal to a process and all that it has started, if there is one."""
+    if process is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
 
 
 class Output:

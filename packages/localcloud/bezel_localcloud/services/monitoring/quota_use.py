@@ -9,22 +9,18 @@ publish the delay until a point can be read: here it is between half a minute an
 itself. A daemon that starts knows no earlier sample.
 """
 
-import asyncio
-import logging
 import random
 from collections import Counter
 from collections.abc import Iterator
 
-from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.machines import capacity
 from bezel_localcloud.routing.context import Context, Point, Series
 from bezel_localcloud.services.cloud_run.quotas import amounts
 from bezel_localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
+from bezel_localcloud.services.monitoring.sampler import Sampler
 
-log = logging.getLogger(__name__)
-_SAMPLED, _REPEATED, _KEPT = 60.0, 86_400.0, 100_000.0  # seconds; the first passes as fast as the platform's waits
+_REPEATED, _KEPT = 86_400.0, 100_000.0  # seconds
 _SOONEST, _LATEST = 30.0, 180.0  # until a point can be read, of the platform's time
-_LEAST_TICK = 1.0
 
 
 def use_of(cloud: Context) -> Counter[Series]:
@@ -54,13 +50,14 @@ def _containers(cloud: Context) -> Iterator[tuple[str, RevisionSpec, int]]:
             yield name.split("/")[3], revision_spec(execution["template"], {}), execution.get("runningCount", 0)
 
 
-class QuotaUseSampler:
+class QuotaUseSampler(Sampler):
     """The samples of the last day."""
 
+    subject = "the use of quotas"
+
     def __init__(self, cloud: Context) -> None:
-        self._cloud = cloud
+        super().__init__(cloud)
         self._points: dict[Series, list[Point]] = {}
-        self._tasks = BackgroundTasks()
 
     def sample(self) -> None:
         """Add a point with the current use to each series whose value is new."""
@@ -84,19 +81,3 @@ class QuotaUseSampler:
         """Real seconds until a point can be read."""
         dice = random.Random(f"{series.metric} {series.location} {point.time:.3f}")  # noqa: S311 - no secret
         return self._cloud.pace.seconds(dice.uniform(_SOONEST, _LATEST))
-
-    def resume(self) -> None:
-        """Start sampling."""
-        self._tasks.keep(asyncio.create_task(self._tick()))
-
-    async def close(self) -> None:
-        """Stop sampling."""
-        await self._tasks.end()
-
-    async def _tick(self) -> None:
-        while True:
-            try:
-                self.sample()
-            except Exception:
-                log.exception("the use of quotas could not be sampled")
-            await asyncio.sleep(max(_LEAST_TICK, self._cloud.pace.seconds(_SAMPLED)))

@@ -10,35 +10,32 @@ an interval without billable time has no point. Instances that are billed by req
 localcloud does not measure the time of their requests. A daemon that starts knows no earlier sample.
 """
 
-import asyncio
-import logging
 import random
 from collections import Counter
 
-from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.routing.context import Context, RevisionSeries, RevisionUse, Sample
 from bezel_localcloud.services.cloud_run.spec import serving_container
+from bezel_localcloud.services.monitoring.sampler import Sampler
 
-log = logging.getLogger(__name__)
 INSTANCES = "run.googleapis.com/container/instance_count"
 BILLABLE = "run.googleapis.com/container/billable_instance_time"
 REQUESTS = "run.googleapis.com/request_count"
-_SAMPLED, _LATEST = 60.0, 120.0  # seconds of the platform's time
-_LEAST_TICK = 1.0
+_LATEST = 120.0  # seconds of the platform's time
 _MOST_SAMPLES = 4096  # of a series; older ones are merged
 
 
-class ServiceUseSampler:
+class ServiceUseSampler(Sampler):
     """The samples since the daemon's start."""
 
+    subject = "the instances of services"
+
     def __init__(self, cloud: Context) -> None:
-        self._cloud = cloud
+        super().__init__(cloud)
         self._samples: dict[RevisionSeries, list[Sample]] = {}
         self._billed: dict[str, float] = {}
         self._requests = Counter[tuple[str, int]]()
         self._since = cloud.pace.now()
-        self._tasks = BackgroundTasks()
 
     def sample(self) -> None:
         """Add a sample to each series of every service."""
@@ -70,22 +67,6 @@ class ServiceUseSampler:
         """Real seconds until a sample can be read."""
         dice = random.Random(f"{' '.join(series)} {sample.end:.3f}")  # noqa: S311 - no secret
         return self._cloud.pace.seconds(dice.uniform(0.0, _LATEST))
-
-    def resume(self) -> None:
-        """Start sampling."""
-        self._tasks.keep(asyncio.create_task(self._tick()))
-
-    async def close(self) -> None:
-        """Stop sampling."""
-        await self._tasks.end()
-
-    async def _tick(self) -> None:
-        while True:
-            try:
-                self.sample()
-            except Exception:
-                log.exception("the instances of services could not be sampled")
-            await asyncio.sleep(max(_LEAST_TICK, self._cloud.pace.seconds(_SAMPLED)))
 
     def _count(self, revision: str, use: RevisionUse, now: float) -> None:
         for state, number in (("active", use.active), ("idle", use.idle)):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.logbook import Logbook, LogSource
-from bezel_localcloud.processes.process_guard import Output, guard
+from bezel_localcloud.processes.process_guard import Output, guard, signal_group
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command
 from bezel_localcloud.services.cloud_run.runtime.upstream import passes
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
@@ -95,7 +95,7 @@ class Instance:
             self._started_at = time.monotonic()
             self._guard = await guard(self._process.pid)
         except OSError:
-            self._signal(signal.SIGKILL)
+            signal_group(self._process, signal.SIGKILL)
             self._close_output()
             raise
         pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
@@ -191,10 +191,10 @@ class Instance:
         self._stopping = True
         if self._process is None:
             return
-        self._signal(signal.SIGTERM)
+        signal_group(self._process, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), _GRACE)
-        self._signal(signal.SIGKILL)
+        signal_group(self._process, signal.SIGKILL)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _passes(self, probe: ProbeSpec, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
@@ -207,11 +207,6 @@ class Instance:
             return 0.0
         self._report.seek(0)
         return float(self._report.read() or 0)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
 
     async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
         rest = b""
@@ -230,7 +225,7 @@ class Instance:
             return
         code = await self._process.wait()
         # A grandchild may hold the pipes open: it is killed with the group.
-        self._signal(signal.SIGKILL)
+        signal_group(self._process, signal.SIGKILL)
         _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
         for pump in deaf:  # a process that left the group holds the pipes open
             pump.cancel()
