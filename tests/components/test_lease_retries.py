@@ -14,7 +14,7 @@ from bezel.leases.requests import ZoneChoice, instance_body, queued_body
 from bezel.planner.base.hours import Window
 from bezel_components.lease_hours import LeaseHours, LeaseHoursArgs
 from bezel_localcloud.core.paths import PROJECT
-from localcloud_support.in_process import Project
+from localcloud_support.in_process import Project, two_region_project
 from tests.support.components.fake_engine import declare
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ PATIENCE, RUN = 1800.0, 14_400
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    cloud_project = Project(tmp_path)
-    network, _ = cloud_project.network()
-    cloud_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    cloud_project = two_region_project(tmp_path)
     yield cloud_project
     cloud_project.close()
 

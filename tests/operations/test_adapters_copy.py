@@ -11,7 +11,6 @@ from bezel.operations.model_files.model_files import ModelFilesArguments
 from bezel.operations.model_files.model_files import model_files as model_files_of
 from bezel.operations.weights.weights_copy import CopyArguments, apply_copy, plan_copy
 from bezel_localcloud import control
-from tests.support.e2e import warm_localcloud
 from tests.support.weights.copies import WANTED, Shelf
 from tests.support.weights.fake_hub import COMMIT, FakeHub, serving
 
@@ -25,13 +24,6 @@ ADAPTER = {
 }
 # What a repository of an adapter holds beside it: steps of its training, pickles, the tokenizer.
 BESIDE = {"checkpoint-1/adapter_model.safetensors": b"\1", "training_args.bin": b"\1", "tokenizer.json": b"{}"}
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory):
-    directory = tmp_path_factory.mktemp("cloud")
-    yield warm_localcloud.start(directory, "--speed", "10000")
-    control.stop(directory)
 
 
 @pytest.fixture

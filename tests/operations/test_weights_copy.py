@@ -20,7 +20,6 @@ from bezel_base.errors import UserError
 from bezel_localcloud import control, seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
-from tests.support.e2e import warm_localcloud
 from tests.support.weights.copies import LARGE, WANTED, Shelf
 from tests.support.weights.fake_hub import serving
 
@@ -55,14 +54,6 @@ class Copying:
     def stored_files(self, folder: str = FOLDER) -> dict[str, bytes]:
         files: dict[str, bytes] = self.shelf.stored_objects(folder)
         return files
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    """One localcloud for all copies."""
-    directory = tmp_path_factory.mktemp("cloud")
-    yield warm_localcloud.start(directory, "--speed", "10000")
-    control.stop(directory)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import grpc
 import pytest
 
 from bezel_localcloud.http.http2_refusal import PREFACE
-from localcloud_support.served_port import ServedPort
 
 HEADERS, RESET, SETTINGS, PING, GO_AWAY, CONTINUATION = 1, 3, 4, 6, 7, 9
 ACK, END_HEADERS = 0x1, 0x4
@@ -14,13 +13,6 @@ NO_ERROR, FRAME_SIZE_ERROR, HTTP_1_1_REQUIRED = 0x0, 0x6, 0xD
 # Header blocks as literals without indexing: ":method: GET", and with the content type of gRPC in Huffman's code.
 PLAIN = b"\x82\x84\x86"
 OF_GRPC = PLAIN + b"\x00\x0ccontent-type\x8b" + bytes.fromhex("1d75d0620d263d4c4d6564")
-
-
-@pytest.fixture(scope="module")
-def served_port():
-    port = ServedPort()
-    yield port
-    port.close()
 
 
 def frame(kind, flags, stream, content=b""):

@@ -4,7 +4,7 @@ import pytest
 
 from bezel_localcloud.http.enums import with_numbers
 from localcloud_support.client import PARENT
-from localcloud_support.in_process import SCOPE, Project
+from localcloud_support.in_process import SCOPE
 
 POLICIES, CHECKS = (f"/monitoring/v3/{PARENT}/{kind}" for kind in ("alertPolicies", "uptimeCheckConfigs"))
 DASHBOARDS = f"/monitoring/v1/{PARENT}/dashboards"
@@ -17,13 +17,6 @@ CONDITION = {"displayName": "p95", "conditionThreshold": THRESHOLD | {"aggregati
 POLICY = {"displayName": "latency", "combiner": "OR", "conditions": [CONDITION]}
 URL = {"type": "uptime_url", "labels": {"host": "llm.run.app"}}
 CHECK = {"displayName": "health", "httpCheck": {"useSsl": True}, "monitoredResource": URL, "timeout": "10s"}
-
-
-@pytest.fixture
-def project(tmp_path):
-    new_project = Project(tmp_path)
-    yield new_project
-    new_project.close()
 
 
 def policy(**threshold):

@@ -49,13 +49,6 @@ OTHERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def served_port():
-    port = ServedPort()
-    yield port
-    port.close()
-
-
 def of_h11(data):
     """(method, path, query, headers) of a request as h11 and the check behind it read it; None for a refused one."""
     connection = h11.Connection(h11.SERVER, 64 << 10)

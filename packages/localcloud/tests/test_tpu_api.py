@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from localcloud_support.in_process import COMPUTE, PARENT, Project
+from localcloud_support.in_process import COMPUTE, PARENT, Project, two_region_project
 
 TPU = f"/tpu/v2alpha1/{PARENT}/locations"
 EAST, WEST = f"{TPU}/us-east5-a", f"{TPU}/europe-west4-a"
@@ -30,18 +30,14 @@ def body(node="lease", zone="us-east5-a", kind="v6e-4", model="FLEX_START", run=
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory):
     """One for all tests that change nothing."""
-    new_project = Project(tmp_path_factory.mktemp("cloud"))
-    network, _ = new_project.network()
-    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    new_project = two_region_project(tmp_path_factory.mktemp("cloud"))
     yield new_project
     new_project.close()
 
 
 @pytest.fixture
 def project(tmp_path):
-    new_project = Project(tmp_path)
-    network, _ = new_project.network()
-    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    new_project = two_region_project(tmp_path)
     yield new_project
     new_project.close()
 

@@ -14,13 +14,6 @@ KEPT_OPEN = b"GET " + TARGET + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-@pytest.fixture(scope="module")
-def served_port():
-    port = ServedPort()
-    yield port
-    port.close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MALFORMED)
 def test_what_is_not_http_is_refused_and_seen_by_nobody(served_port, kind, caplog):

@@ -4,18 +4,11 @@ import pytest
 
 from bezel_localcloud.core.json_types import whole_seconds
 from localcloud_support.client import PARENT
-from localcloud_support.in_process import SCOPE, Project
+from localcloud_support.in_process import SCOPE
 
 WRITE, LIST = "/logging/v2/entries:write", "/logging/v2/entries:list"
 NODE = {"type": "generic_node", "labels": {"location": "us-east5-a", "namespace": "s", "node_id": "n"}}
 ENTRY = {"logName": f"{PARENT}/logs/tried", "resource": NODE, "severity": "WARNING", "jsonPayload": {"left": 0}}
-
-
-@pytest.fixture
-def project(tmp_path):
-    new_project = Project(tmp_path)
-    yield new_project
-    new_project.close()
 
 
 def list_entries(project, text='logName:"logs/tried"'):

@@ -9,17 +9,10 @@ from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.services.compute.auto_mode import AUTO_BLOCK
-from localcloud_support.in_process import COMPUTE, PARENT, Clock, Nodes, Project
+from localcloud_support.in_process import COMPUTE, PARENT, Clock, Nodes
 
 NETWORKS, FIREWALLS = f"{COMPUTE}/global/networks", f"{COMPUTE}/global/firewalls"
 EAST = f"{COMPUTE}/regions/us-east5/subnetworks"
-
-
-@pytest.fixture
-def project(tmp_path):
-    new_project = Project(tmp_path)
-    yield new_project
-    new_project.close()
 
 
 def subnetworks(project, network):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from localcloud_support.in_process import COMPUTE, PARENT, Project
+from localcloud_support.in_process import COMPUTE, PARENT, two_region_project
 
 EAST, WEST = f"{COMPUTE}/zones/us-east5-a", f"{COMPUTE}/zones/europe-west4-a"
 RUN = 14_400
@@ -63,18 +63,14 @@ def body(zone="us-east5-a", kind="ct6e-standard-4t", **changes):
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory):
     """One for all tests that change nothing."""
-    new_project = Project(tmp_path_factory.mktemp("cloud"))
-    network, _ = new_project.network()
-    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    new_project = two_region_project(tmp_path_factory.mktemp("cloud"))
     yield new_project
     new_project.close()
 
 
 @pytest.fixture
 def project(tmp_path):
-    new_project = Project(tmp_path)
-    network, _ = new_project.network()
-    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    new_project = two_region_project(tmp_path)
     yield new_project
     new_project.close()
 

@@ -46,13 +46,6 @@ def refusing(tmp_path_factory):
 
 
 @pytest.fixture
-def project(tmp_path):
-    new_project = Project(tmp_path)
-    yield new_project
-    new_project.close()
-
-
-@pytest.fixture
 def network_project(project):
     project.ok("POST", NETWORKS, SENT["networks"])
     project.ok("POST", SUBNETWORKS, SENT["subnetworks"])

@@ -3,24 +3,8 @@
 import pytest
 
 from localcloud_support import federation as at
-from localcloud_support.in_process import Project
-from localcloud_support.issuer import Issuer
 
 AUDIENCE = f"https:{at.AUDIENCE}"
-
-
-@pytest.fixture
-def project(tmp_path):
-    project = Project(tmp_path)
-    yield project
-    project.close()
-
-
-@pytest.fixture
-def issuer(project):
-    with Issuer(clock=lambda: project.clock.time) as issuer:
-        at.prepare(project, issuer)
-        yield issuer
 
 
 @pytest.mark.slow

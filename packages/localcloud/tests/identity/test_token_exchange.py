@@ -7,8 +7,7 @@ import pytest
 
 from bezel_localcloud.core.paths import DEPLOYER
 from localcloud_support import federation as at
-from localcloud_support.in_process import Project
-from localcloud_support.issuer import CLAIMS, LIFETIME, Issuer, public_curve_key, public_key, sign
+from localcloud_support.issuer import CLAIMS, LIFETIME, public_curve_key, public_key, sign
 
 AUDIENCE = f"https:{at.AUDIENCE}"
 PRINCIPAL = f"principal://iam.googleapis.com/{at.NAME}/subject"
@@ -22,20 +21,6 @@ TOO_LONG = (
     "The size of mapped attribute google.subject exceeds the 127 bytes limit. Either modify your attribute mapping or "
     "the incoming assertion to produce a mapped attribute that is less than 127 bytes."
 )
-
-
-@pytest.fixture
-def project(tmp_path):
-    project = Project(tmp_path)
-    yield project
-    project.close()
-
-
-@pytest.fixture
-def issuer(project):
-    with Issuer(clock=lambda: project.clock.time) as issuer:
-        at.prepare(project, issuer)
-        yield issuer
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ import pytest
 from bezel_localcloud import control
 from localcloud_support.client import Client, start_daemon
 from localcloud_support.daemon_forks import DaemonForks
+from localcloud_support.in_process import Project
+from localcloud_support.served_port import ServedPort
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +46,19 @@ def started_daemon(tmp_path):
     directory = tmp_path / "cloud"
     yield lambda **options: start_daemon(directory, **options)
     control.stop(directory)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A localcloud in this process, of this test alone."""
+    new_project = Project(tmp_path)
+    yield new_project
+    new_project.close()
+
+
+@pytest.fixture(scope="module")
+def served_port():
+    """A port that is served as the daemon's is."""
+    port = ServedPort()
+    yield port
+    port.close()

@@ -215,4 +215,12 @@ class Project:
         self.ok("POST", f"{COMPUTE}/regions/{region}/subnetworks", body)
 
 
+def two_region_project(directory):
+    """A project whose network has subnetworks in us-east5 and europe-west4, the regions with TPUs."""
+    project = Project(directory)
+    network, _ = project.network()
+    project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    return project
+
+
 COMPUTE = f"/compute/v1/{PARENT}"

@@ -11,13 +11,6 @@ from localcloud_support.registry_harness import APP, CONTENTS, HOST, REPOSITORY,
 DEEP = f"/v2/{HOST}/bezel-local/tools/deep/er"
 
 
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
-
-
 def list_items(registry, what, key, **query):
     return registry.ok("GET", f"{CONTENTS}/{what}", **query).get(key, [])
 

@@ -10,17 +10,9 @@ import pytest
 from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.images import upstream_image, upstream_manifest
 from bezel_localcloud.services.artifact_registry.manifests import parse_manifest
-from localcloud_support.registry_harness import Registry
 
 NAMES = [("docker.io", name) for name in ("vllm/vllm-openai", "vllm/vllm-tpu", "library/haproxy")]
 NAMES.append(("localhost", "bezel-bench"))
-
-
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
 
 
 @pytest.mark.parametrize(("host", "name"), NAMES)

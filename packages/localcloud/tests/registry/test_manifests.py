@@ -26,13 +26,6 @@ from localcloud_support.work_count import Count
 DIGEST = digest_of(b"")
 
 
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
-
-
 def put(registry, reference, content, kind=MANIFEST):
     content = content if isinstance(content, bytes) else json.dumps(content).encode()
     return registry.send("PUT", f"{APP}/manifests/{reference}", content, content_type=kind)

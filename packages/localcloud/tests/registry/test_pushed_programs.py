@@ -11,7 +11,7 @@ from bezel_localcloud.services.artifact_registry.images import parse_reference
 from bezel_localcloud.services.artifact_registry.registry import find_image
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, container_command
-from localcloud_support.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST, Registry
+from localcloud_support.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST
 
 IMAGE = f"{HOST}/bezel-local/tools/app"
 WORKER = ("bezel", "bench", "worker")
@@ -25,13 +25,6 @@ def bezel_on_path(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-
-
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
 
 
 def push(registry, config, kind=CONFIG):

@@ -6,17 +6,10 @@ import pytest
 
 from bezel_localcloud.access.permissions import roles
 from localcloud_support.in_process import PARENT
-from localcloud_support.registry_harness import APP, CONTENTS, HOST, REPOSITORY, Registry, basic, code
+from localcloud_support.registry_harness import APP, CONTENTS, HOST, REPOSITORY, basic, code
 
 HUB = "/v2/docker.io/vllm/vllm-openai"
 READ, WRITE, DELETE = (f"artifactregistry.repositories.{what}Artifacts" for what in ("download", "upload", "delete"))
-
-
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
 
 
 def key_file(registry):

@@ -8,18 +8,11 @@ from bezel_localcloud.services.artifact_registry.images import upstream_image, u
 from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.runtime.container_command import container_command, simulated_server
 from bezel_localcloud.services.cloud_run.spec import revision_spec
-from localcloud_support.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST, Registry
+from localcloud_support.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST
 
 IMAGE = f"{HOST}/bezel-local/tools/app"
 HUB = f"{HOST}/bezel-local/hub/vllm/vllm-openai"
 DIGESTS = {tag: upstream_manifest("docker.io", "vllm/vllm-openai", tag).digest for tag in ("v0.32.0", "v0.33.0")}
-
-
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
 
 
 def push(registry, tag, layers):

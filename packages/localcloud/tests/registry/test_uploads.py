@@ -6,18 +6,11 @@ import pytest
 
 from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.image_store import SESSION_SECONDS
-from localcloud_support.registry_harness import APP, HOST, Registry, code
+from localcloud_support.registry_harness import APP, HOST, code
 
 OTHER = f"/v2/{HOST}/bezel-local/tools/other"
 BLOB = bytes(range(256)) * 9
 DIGEST = digest_of(BLOB)
-
-
-@pytest.fixture
-def registry(tmp_path):
-    project = Registry(tmp_path)
-    yield project
-    project.close()
 
 
 def start(registry, path=APP):
