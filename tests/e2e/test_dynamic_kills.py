@@ -1,4 +1,4 @@
-"""The dynamic providers, killed at every call that they make: another process does the same again, and it ends well."""
+"""Dynamic providers killed at each HTTP call that they send: a repetition by another process answers the same."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ REVISION = "llm-00001-abc"
 FILES = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
 OPERATIONS = ("check", "create", "read", "update", "delete")
 WAIT = 60
-# Calls that only ask, although HTTP's method would allow for more: getting tokens, reading the log, inference.
-QUESTIONS = frozenset(
+# Calls that change nothing, although they are a POST: getting tokens, reading the log, inference.
+READING_POSTS = frozenset(
     {
         "POST /token",
         "POST /logging/v2/entries:list",
@@ -37,7 +37,7 @@ QUESTIONS = frozenset(
 
 
 class Gate:
-    """Stands in front of all servers, counts the calls that pass, and stops the one it is told to."""
+    """Stands in front of the servers, records their calls, and holds the one with a given number until its release."""
 
     def __init__(self, *servers: Server) -> None:
         self._lock = threading.Lock()
@@ -121,8 +121,8 @@ def survivor(world: World) -> Iterator[Plugin]:
         yield running
 
 
-def call(plugin: Plugin | KillableProvider, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
-    """Begin an operation; what is returned has the answer as its `result()`."""
+def begin(plugin: Plugin | KillableProvider, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
+    """Begin an operation, and return the future of its answer."""
     props = bag(PROVIDERS[kind], inputs)
     requests = {
         "check": lambda: plugin.stub.Check.future(provider_pb2.CheckRequest(news=props)),
@@ -135,7 +135,7 @@ def call(plugin: Plugin | KillableProvider, kind: str, operation: str, inputs: d
 
 
 def answer_content(kind: str, answer: Any) -> Any:
-    """What an answer says, without what a clock says."""
+    """The fields of an answer that do not depend on the time."""
     if not hasattr(answer, "properties"):
         return str(answer)
     content = {name: value for name, value in plain(answer.properties).items() if name != "__provider"}
@@ -149,7 +149,7 @@ def answer_content(kind: str, answer: Any) -> Any:
 
 
 @pytest.mark.long
-def test_a_provider_killed_at_any_call_leaves_what_the_next_one_takes(world: World, survivor: Plugin) -> None:
+def test_operation_repeated_after_a_kill_at_any_call_answers_the_same(world: World, survivor: Plugin) -> None:
     rows = []
     with engine_listening() as (_, address), prefork(world.environment, address) as starts:
         for kind in PROVIDERS:
@@ -158,24 +158,24 @@ def test_a_provider_killed_at_any_call_leaves_what_the_next_one_takes(world: Wor
                 world.gate.reset()
                 # In a process of its own: one that has run before keeps its tokens, and makes fewer calls.
                 with starts.victim() as fresh:
-                    expected = answer_content(kind, call(fresh, kind, operation, inputs).result(WAIT))
+                    expected = answer_content(kind, begin(fresh, kind, operation, inputs).result(WAIT))
                 calls = [*world.gate.calls]
                 survived = 0
                 for number in range(1, len(calls) + 1):
                     for when in ("before", "after"):
                         with starts.victim() as victim:
                             world.gate.reset(number, when)
-                            running = call(victim, kind, operation, inputs)
+                            running = begin(victim, kind, operation, inputs)
                             assert world.gate.reached.wait(WAIT), (kind, operation, number, calls)
                             victim.kill()
                             with pytest.raises(grpc.RpcError):
                                 running.result(WAIT)
                         world.gate.reset()
-                        again = answer_content(kind, call(survivor, kind, operation, inputs).result(WAIT))
+                        again = answer_content(kind, begin(survivor, kind, operation, inputs).result(WAIT))
                         survived += again == expected
                 rows.append([kind, operation, len(calls), 2 * len(calls), survived])
-                # Nothing that it calls makes, changes or deletes anything: there is nothing to be left half done.
-                assert {made for made in calls if not made.startswith("GET ")} <= QUESTIONS, calls
+                # No call makes, changes or deletes anything, so that none can be left half done.
+                assert {made for made in calls if not made.startswith("GET ")} <= READING_POSTS, calls
     table = {
         "title": "Kills of the dynamic providers, over their wire",
         "document": "reliability",

@@ -1,4 +1,4 @@
-"""Waits of fixtures: none is longer than the timeout of the tests that ask for it, and no child outlives its test."""
+"""Modules that start a real vLLM: their timeout is above the wait for its start, and no server outlives its test."""
 
 import os
 import re
@@ -14,14 +14,14 @@ from tests.support.real_vllm import SECONDS, TIMEOUT
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-ASKING = [
+MODULES = [
     path
     for path in sorted(TESTS.rglob("test_*.py"))
     if re.search(r"import .*\breal_vllm\b|real_vllm import", path.read_text(encoding="utf-8"))
     and "tests.support.real_vllm" in path.read_text(encoding="utf-8")
     and path.name not in (Path(__file__).name, "test_real_server_end.py")  # the other one waits for its own seconds
 ]
-_STARTING = """
+_PARENT = """
 import sys, time
 from tests.support.real_vllm import start_bound
 child = start_bound([sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"])
@@ -39,13 +39,13 @@ def timeout_of(text: str) -> float:
     return float(match[1] or 1) * float(TIMEOUT if match[2] == "TIMEOUT" else match[2])
 
 
-@pytest.mark.parametrize("path", ASKING, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_module_that_starts_a_real_vllm_has_a_timeout_above_its_wait(path: Path) -> None:
     assert timeout_of(path.read_text(encoding="utf-8")) > SECONDS
 
 
 def test_timeout_of_a_module_is_read() -> None:
-    assert len(ASKING) == 5
+    assert len(MODULES) == 5
     assert timeout_of("pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]\n") == 500
     assert timeout_of("pytestmark = [pytest.mark.timeout(TIMEOUT)]\n") == TIMEOUT
     assert timeout_of("pytestmark = [pytest.mark.timeout(2 * TIMEOUT)]\n") == 2 * TIMEOUT
@@ -57,7 +57,7 @@ def test_timeout_of_a_module_is_read() -> None:
 def test_started_server_ends_with_its_killed_parent(ending: signal.Signals) -> None:
     """pytest-timeout ends the whole process, and then no fixture is torn down."""
     with subprocess.Popen(
-        [sys.executable, "-c", _STARTING], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, "-c", _PARENT], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE, text=True,
     ) as parent:  # fmt: skip
         assert parent.stdout is not None

@@ -1,4 +1,4 @@
-"""Helpers of the audit: numbers with their noun, groups, and the names that other tools' files use (names.toml)."""
+"""Words of the audit: numbers with their noun, groups of equals, and the names that other tools use (names.toml)."""
 
 import functools
 import tomllib
@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def count(number: int, noun: str) -> str:
-    """E.g. "1 user", "2,048 users"."""
+    """A number with its noun, e.g. "1 user", "2,048 users"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

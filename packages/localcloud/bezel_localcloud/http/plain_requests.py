@@ -60,15 +60,15 @@ def plain_request(data: bytes) -> PlainRequest | None:
         return None
     lines = (line.partition(b":") for line in match["lines"].split(b"\r\n")[:-1])
     headers = [(name.lower(), value.strip(b" \t")) for name, _, value in lines]
-    named = dict(headers)
-    if len(named) != len(headers) and not _are_single(headers):
+    by_name = dict(headers)
+    if len(by_name) != len(headers) and not _are_single(headers):
         return None
-    length, host = named.get(b"content-length", b"0"), named.get(b"host")
+    length, host = by_name.get(b"content-length", b"0"), by_name.get(b"host")
     if (
         host is None
         or not _HOST.fullmatch(host)
-        or not named.keys().isdisjoint(_NOT_PLAIN)
-        or named.get(b"connection", b"keep-alive").lower() != b"keep-alive"
+        or not by_name.keys().isdisjoint(_NOT_PLAIN)
+        or by_name.get(b"connection", b"keep-alive").lower() != b"keep-alive"
         or not _LENGTH.fullmatch(length)
     ):
         return None
@@ -87,19 +87,19 @@ class PlainCycle(RequestResponseCycle):
     """One plain request and its response.
 
     Attributes:
-        left: Bytes of the body that the client has not sent yet.
+        missing_bytes: Bytes of the body that the client has not sent yet.
     """
 
-    left = 0
+    missing_bytes = 0
     _head = b""  # as long as it is not written
 
     def take(self, data: bytes) -> bytes:
         """Take the body's part of some bytes and return what follows it."""
-        part = data[: self.left]
-        self.left -= len(part)
+        part = data[: self.missing_bytes]
+        self.missing_bytes -= len(part)
         self.body += part
-        self.more_body = self.left > 0
-        if part or not self.left:
+        self.more_body = self.missing_bytes > 0
+        if part or not self.missing_bytes:
             self.message_event.set()
         return data[len(part) :]
 
@@ -132,13 +132,13 @@ class PlainCycle(RequestResponseCycle):
             raise RuntimeError(f"Unexpected ASGI message '{message['type']}'")
 
     def _start(self, status: int, headers: Headers) -> None:
-        named = {name.lower(): value for name, value in headers}
-        if b"transfer-encoding" in named:  # an application that passes another server's response on
+        by_name = {name.lower(): value for name, value in headers}
+        if b"transfer-encoding" in by_name:  # an application that passes another server's response on
             headers = [header for header in headers if header[0].lower() not in _FRAMING]
-            named.pop(b"content-length", None)
-        wishes = named.get(b"connection", b"").lower().split(b",")
-        self.keep_alive = self.keep_alive and CLOSE_HEADER[1] not in [wish.strip() for wish in wishes]
-        length = named.get(b"content-length")
+            by_name.pop(b"content-length", None)
+        options = [option.strip() for option in by_name.get(b"connection", b"").lower().split(b",")]
+        self.keep_alive = self.keep_alive and CLOSE_HEADER[1] not in options
+        length = by_name.get(b"content-length")
         self._chunked = length is None and status not in {204, 304}
         if self._chunked:
             headers.append((b"Transfer-Encoding", b"chunked"))
@@ -152,10 +152,10 @@ class PlainCycle(RequestResponseCycle):
         asyncio.get_running_loop().call_soon(self._write_head)  # where the body does not follow at once
 
     def _write_head(self) -> None:
-        if head := self._taken_head():
+        if head := self._take_head():
             self.transport.write(head)
 
-    def _taken_head(self) -> bytes:
+    def _take_head(self) -> bytes:
         head, self._head = self._head, b""
         return head
 
@@ -168,7 +168,7 @@ class PlainCycle(RequestResponseCycle):
             self._expected -= len(body)
         if self._expected < 0:
             raise RuntimeError("a response is longer than it was announced")
-        head = self._taken_head()
+        head = self._take_head()
         for part in [head + body] if len(body) <= _JOINED else [head, body]:
             if part:
                 self.transport.write(part)
@@ -177,6 +177,6 @@ class PlainCycle(RequestResponseCycle):
         if not more:
             self.response_complete = True
             self.message_event.set()
-            if self.left or not self.keep_alive:
+            if self.missing_bytes or not self.keep_alive:
                 self.transport.close()
             self.on_response()

@@ -184,7 +184,7 @@ class _Protocol(H11Protocol):
             message_event=asyncio.Event(),
             on_response=self._complete_plain,
         )
-        self._plain.left = request.length
+        self._plain.missing_bytes = request.length
         task = self.loop.create_task(self._plain.run_asgi(self._application))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

@@ -35,6 +35,8 @@ class KeyRing(Operations):
 class CryptoKey(Operations):
     """Operations of a key: a delete destroys its versions and leaves the key, whose name stays taken."""
 
+    _rotates_anew = False  # whether the update under way changes the rotation
+
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Create the key, with its first version unless the program skips it."""
         skips = str(bool(planned.get("skipInitialVersionCreation"))).lower()
@@ -95,8 +97,6 @@ class CryptoKey(Operations):
                 mask = {"updateMask": "rotationPeriod,nextRotationTime"}
                 content = {"nextRotationTime": None, "rotationPeriod": None}
                 self.call("PATCH", resource_id, {**GO_CLIENT, **mask}, content)
-
-    _rotates_anew = False
 
 
 def _rotation(planned: Mapping[str, Any]) -> Properties:

@@ -36,8 +36,8 @@ _LISTS = "pageSize pageToken"
 # it names too, change a machine's network, and are not served.
 _PATCHED: Json = {"description": "", "labels": {}, "metadata": {}}
 _CREATE, _CREATE_QUERY = "tpu.queuedResources.create", "queuedResourceId requestId"
-# States in which a request accepts no calls: it has to settle first.
 _UPDATE_SECONDS = 5.0  # of the platform's time; localcloud's own
+# States in which a request accepts no calls: it has to settle first.
 _UNSETTLED = {"CREATING", "PROVISIONING"}
 _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
 
@@ -120,13 +120,13 @@ def reset_queued(call: Call) -> Json:
 def list_nodes(call: Call) -> Json:
     """Nodes of a zone, or of all."""
     call.cloud.machines.advance()
-    return call.page([(name, _node_shown(call, name, row)) for name, row in _rows(call, NODE)], "nodes")
+    return call.page([(name, _node_json(call, name, row)) for name, row in _rows(call, NODE)], "nodes")
 
 
 @api.route("GET", _NODE, needs="tpu.nodes.get")
 def get_node(call: Call) -> Json:
     """One node."""
-    return _node_shown(call, *_node(call))
+    return _node_json(call, *_find_node(call))
 
 
 @api.route("PATCH", _NODE, needs="tpu.nodes.update", query="updateMask", body="node")
@@ -136,7 +136,7 @@ def patch_node(call: Call) -> Json:
     Raises:
         ApiError: INVALID_ARGUMENT without a mask or for other fields, FAILED_PRECONDITION for a node that is not ready.
     """
-    name, node = _node(call)
+    name, node = _find_node(call)
     row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
     if not (mask := call.mask()):
         raise invalid("update_mask is required.", ("update_mask", "must be set"))
@@ -147,7 +147,7 @@ def patch_node(call: Call) -> Json:
     requested = row["request"]["tpu"]["nodeSpec"][0]["node"] | row.get("patched", {})
     patched = _PATCHED | apply_mask(requested, call.body, mask, "tpu.Node", _PATCHED.keys())
     call.cloud.machines.set_metadata(QUEUED, node["queuedResource"], row, patched["metadata"], patched=patched)
-    response = {"@type": f"type.googleapis.com/google.cloud.tpu.{_version(call)}.Node"} | _node_shown(call, name, node)
+    response = {"@type": f"type.googleapis.com/google.cloud.tpu.{_version(call)}.Node"} | _node_json(call, name, node)
     metadata = _metadata(call, name, "update")
     return call.cloud.operations.begin_timed(call.name(_PARENT), metadata, response, _UPDATE_SECONDS)
 
@@ -155,11 +155,11 @@ def patch_node(call: Call) -> Json:
 @api.route("DELETE", _NODE, needs="tpu.nodes.delete", query="requestId")
 def delete_node(call: Call) -> Json:
     """Delete a node; its queued resource is suspended and stays."""
-    return call.cloud.operations.get(idempotency.once(call, lambda: _node_deleted(call)))
+    return call.cloud.operations.get(idempotency.once(call, lambda: _begin_node_delete(call)))
 
 
-def _node_deleted(call: Call) -> str:
-    name, node = _node(call)
+def _begin_node_delete(call: Call) -> str:
+    name, node = _find_node(call)
     queued = node["queuedResource"]
     row: Json = call.cloud.store.get(QUEUED, queued) or {}
     life, now = Life(**row["life"]), call.cloud.pace.now()
@@ -174,7 +174,7 @@ def _node_deleted(call: Call) -> str:
 @api.route("POST", _NODE + ":getGuestAttributes", needs="tpu.nodes.getGuestAttributes")
 def get_guest_attributes(call: Call) -> Json:
     """Guest attributes that the machine wrote: of `namespace/`, of `namespace/key`, or all."""
-    name, _ = _node(call)
+    name, _ = _find_node(call)
     path = call.body.get("queryPath", "")
     if call.body.get("workerIds", ["0"]) not in ([], ["0"]):
         raise invalid("The node has one worker: 0.", ("worker_ids", "0"))
@@ -238,7 +238,7 @@ def _find_queued(call: Call) -> tuple[str, Json]:
     return _find_row(call, QUEUED, _PARENT + "/queuedResources/{queuedResource}")
 
 
-def _node(call: Call) -> tuple[str, Json]:
+def _find_node(call: Call) -> tuple[str, Json]:
     return _find_row(call, NODE, _PARENT + "/nodes/{node}")
 
 
@@ -248,7 +248,7 @@ def _find_row(call: Call, kind: str, template: str) -> tuple[str, Json]:
     return name, call.row_of(kind, name, f"Resource '{name}' was not found")
 
 
-def _node_shown(call: Call, name: str, node: Json) -> Json:
+def _node_json(call: Call, name: str, node: Json) -> Json:
     row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
     outside = external_address(row["machine"], node["place"])
     return tpu_json.node(name, node, row, outside)
@@ -269,6 +269,7 @@ def _unfit(text: str) -> ApiError:
     return ApiError("FAILED_PRECONDITION", text)
 
 
+# v2 has the same methods; a parameter of a query counts where its version has it.
 for _rule in tuple(api.rules):
     _path = _rule.path.replace("/v2alpha1/", "/v2/")
     _method = method_of(_rule.method, _path)
