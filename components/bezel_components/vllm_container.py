@@ -100,8 +100,21 @@ class VllmContainer(ComponentArgs):
     liveness_probe: Probe | None = Field(default_factory=lambda: Probe.model_validate(LIVENESS))
     """Probe of a running instance; by default the instance is replaced after three minutes without an answer. None for
     none."""
+    readiness_probe: Probe | None = None
+    """Probe by which an instance gets requests, and a load balancer learns the health of a service that keeps an
+    instance; it has a path and no initial delay. None for none. `VllmService` sets it by its regions."""
     mounts: tuple[BucketMount, ...] = ()
     """Buckets that the server reads as folders; `VllmService` mounts that of its model."""
+
+    @model_validator(mode="after")
+    def _readiness_by_http_at_once(self) -> "VllmContainer":
+        probe = self.readiness_probe
+        if probe is not None and (not probe.path or probe.initial_delay_seconds):
+            raise ValueError(
+                "readiness_probe has no path or an initial delay, which Cloud Run has for other probes only; set its"
+                f" path, e.g. {HEALTH_PATH}, and omit initial_delay_seconds"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_source_for_each_variable(self) -> "VllmContainer":
@@ -122,7 +135,7 @@ class VllmContainer(ComponentArgs):
         Args:
             image: Reference of the image, by digest.
         """
-        liveness = self.liveness_probe
+        liveness, readiness = self.liveness_probe, self.readiness_probe
         return cloudrunv2.ServiceTemplateContainerArgs(
             name="vllm",
             image=image,
@@ -166,6 +179,16 @@ class VllmContainer(ComponentArgs):
                 tcp_socket=None
                 if liveness.path
                 else cloudrunv2.ServiceTemplateContainerLivenessProbeTcpSocketArgs(port=self.port),
+            ),
+            readiness_probe=None
+            if readiness is None
+            else cloudrunv2.ServiceTemplateContainerReadinessProbeArgs(
+                period_seconds=readiness.period_seconds,
+                timeout_seconds=readiness.timeout_seconds,
+                failure_threshold=readiness.failure_threshold,
+                http_get=cloudrunv2.ServiceTemplateContainerReadinessProbeHttpGetArgs(
+                    path=readiness.path, port=self.port
+                ),
             ),
             volume_mounts=[
                 cloudrunv2.ServiceTemplateContainerVolumeMountArgs(name=mount.name, mount_path=mount.path)

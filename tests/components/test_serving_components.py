@@ -210,6 +210,20 @@ def test_hung_server_is_replaced_unless_a_program_wants_no_probe() -> None:
     assert "livenessProbe" not in block(liveness_probe=None)
 
 
+def test_readiness_is_asked_by_http_where_it_is_declared() -> None:
+    ready = Probe(period_seconds=5, timeout_seconds=4, failure_threshold=2)
+    assert "readinessProbe" not in block()
+    assert block(port=9000, readiness_probe=ready)["readinessProbe"] == {
+        "httpGet": {"path": "/health", "port": 9000},
+        "periodSeconds": 5,
+        "timeoutSeconds": 4,
+        "failureThreshold": 2,
+    }
+    for wrong in ({"path": ""}, {"initial_delay_seconds": 1}):
+        with pytest.raises(ArgumentsError, match=r"set its path, e\.g\. /health, and omit initial_delay_seconds"):
+            container(readiness_probe=ready.model_copy(update=wrong))
+
+
 # The service
 
 
@@ -251,10 +265,12 @@ def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
 
 @pytest.mark.slow
 def test_a_service_that_is_replaced_is_deleted_first() -> None:
-    """Made first, as is Pulumi's habit, the new one is refused: 409, a service of that name exists."""
+    """Made first, the new one may find no GPU in the quota; under an address the old one serves until then."""
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
     assert declared.one("cloudrunv2/service:Service").inputs["name"] == "chat"
     assert [resource.type for resource in declared.all if resource.deleted_first] == ["gcp:cloudrunv2/service:Service"]
+    addressed = declare(lambda: CloudRunGpuService("service", service_args(audiences=("https://llm.acme.example",))))
+    assert not [resource.type for resource in addressed.all if resource.deleted_first]
 
 
 @pytest.mark.slow

@@ -39,7 +39,8 @@ class CloudRunServiceArgs(ComponentArgs):
     """Whether anyone may call it without an identity."""
     audiences: tuple[str, ...] = ()
     """Audiences of identity tokens that it accepts beside its own URL, e.g. `https://llm.acme.example`: the `url` of a
-    `GlobalAddress` in front of it."""
+    `GlobalAddress` in front of it. With any, a service of another name or region is made before the old one is
+    deleted."""
     deletion_protection: bool = True
     """Whether deleting the service is refused: on, as a component knows no environment; `VllmService` has it off in
     `dev`."""
@@ -122,8 +123,9 @@ def declare_service(
             opts,
             depends_on=depends_on,
             custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit),
-            # The name is fixed: creating the new service before the old one is deleted fails with 409.
-            delete_before_replace=True,
+            # A new name or region replaces it. Where an address leads to it, the old one serves until the balancer
+            # has the new one; elsewhere it goes first, as the project's quota of GPUs may suffice for one only.
+            delete_before_replace=not args.audiences,
             hooks=hooks,
         ),
     )
