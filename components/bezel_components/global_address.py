@@ -69,7 +69,7 @@ class GlobalAddressArgs(ComponentArgs):
     zone: str = ""
     """Name of the project's Cloud DNS zone that holds the domain; "" if the records are set elsewhere."""
     labels: Mapping[str, str] = Field(default_factory=dict)
-    """Labels of those resources that have any."""
+    """Labels of those resources that have any; `VllmService` adds its stack, environment and model."""
 
     @field_validator("domain")
     @classmethod

@@ -1,6 +1,7 @@
 """Names and options of the direct children of a service's component."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pulumi
 
@@ -15,16 +16,28 @@ class Children:
         component: The parent.
         name: Its name.
         opts: The options that it was made with.
+        region: The region whose children these are, where the component has several; "" for those of all regions, and
+            where there is one.
     """
 
     component: pulumi.ComponentResource
     name: str
     opts: pulumi.ResourceOptions | None
+    region: str = ""
+
+    def of_region(self, region: str) -> "Children":
+        """The children of one of several regions."""
+        return replace(self, region=region)
 
     def name_of(self, role: str) -> str:
         """The name of the child with a role, e.g. `health`."""
-        return f"{self.name}-{role}"
+        return regional_name(f"{self.name}-{role}", self.region)
 
-    def after(self, *earlier: pulumi.Resource) -> pulumi.ResourceOptions:
-        """Options of a child that is created after others, and deleted before them."""
-        return child_options(self.component, self.opts, depends_on=earlier)
+    def after(self, *earlier: pulumi.Resource, **more: Any) -> pulumi.ResourceOptions:
+        """Options of a child that is created after others, and deleted before them; `more` are further ones."""
+        return child_options(self.component, self.opts, depends_on=earlier, **more)
+
+
+def regional_name(name: str, region: str) -> str:
+    """The name of a child in one of several regions; the same name where `region` is ""."""
+    return f"{name}-{region}" if region else name

@@ -11,6 +11,7 @@ present time is outside its hours.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pulumi
@@ -22,6 +23,7 @@ from bezel.planner.base.money import Priced
 from bezel_components.base.arguments import Text
 from bezel_components.config.node_metadata import node_metadata
 from bezel_components.container_image import ContainerImage
+from bezel_components.global_address import GlobalAddress
 from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
 from bezel_components.lookups.quota import QuotaState
@@ -42,6 +44,8 @@ from bezel_services.prerequisites import (
     stack_budget,
     weights,
 )
+from bezel_services.regions.address import audiences, declare_address
+from bezel_services.regions.deployed import Deployed
 from bezel_services.smoke_tests import check_and_measure
 from bezel_smoke.benchmark import ShortBenchmark
 from bezel_smoke.health import HealthCheck
@@ -57,6 +61,7 @@ class DeclaredLeases:
         image: Reference of the server's image by digest.
         health: The health check.
         benchmark: The short benchmark.
+        address: The address in front of the gateway; None without one.
     """
 
     gateway: IdentityGateway
@@ -64,6 +69,7 @@ class DeclaredLeases:
     image: str
     health: HealthCheck
     benchmark: ShortBenchmark
+    address: GlobalAddress | None
 
 
 def read_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
@@ -76,7 +82,9 @@ def find_problems(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> l
     return [*quota.lease_problems(plan, quotas), *images.problems]
 
 
-def declare(plan: LeasePlan, children: Children, images: FoundImages, resources: DeclaredResources) -> DeclaredLeases:
+def declare(
+    plan: LeasePlan, children: Children, images: FoundImages, resources: DeclaredResources, deployed: Deployed
+) -> DeclaredLeases:
     """Declare the children of the service's component.
 
     Args:
@@ -84,6 +92,7 @@ def declare(plan: LeasePlan, children: Children, images: FoundImages, resources:
         children: Children of its component.
         images: The plan's images with their digests.
         resources: All resources of the program.
+        deployed: What the state has of the service.
     """
     hours = plan.terms.hours
     apis = enabled_apis(plan, children)
@@ -121,10 +130,11 @@ def declare(plan: LeasePlan, children: Children, images: FoundImages, resources:
     )
     earlier = (identity, image, network, *bucket)
     bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
-    gateway = _gateway(plan, children, network, proxy, network.addresses[plan.terms.zones[0].region]) if hours else None
+    make_gateway = partial(_gateway, plan, children, network, proxy, accepted=audiences(plan, deployed))
+    gateway = make_gateway(network.addresses[plan.terms.zones[0].region]) if hours else None
     checked = checks_of(plan, gateway) if gateway else ""
     leases = {name: _lease(plan, children, name, network, body, checked, earlier) for name, body in bodies.items()}
-    gateway = gateway or _gateway(plan, children, network, proxy, [lease.address for lease in leases.values()])
+    gateway = gateway or make_gateway([lease.address for lease in leases.values()])
     _observability(plan, children, gateway)
     # A new lease or a new gateway has to be checked again. With hours everything is: only the health check waits until
     # the gateway has seen the machine.
@@ -149,7 +159,9 @@ def declare(plan: LeasePlan, children: Children, images: FoundImages, resources:
         | ({"hours": [window._asdict() for window in hours]} if hours else {})
         for name, lease in leases.items()
     }
-    return DeclaredLeases(gateway, states, image.reference, health, benchmark)
+    behind = {plan.gateway.region: plan.gateway.name}
+    address = declare_address(plan, children, behind, plan.labels, apis, gateway, benchmark)
+    return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
 
 
 def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
@@ -238,7 +250,13 @@ def _body(
 
 
 def _gateway(
-    plan: LeasePlan, children: Children, network: NodeNetwork, proxy: ContainerImage, addresses: Sequence[Text]
+    plan: LeasePlan,
+    children: Children,
+    network: NodeNetwork,
+    proxy: ContainerImage,
+    addresses: Sequence[Text],
+    *,
+    accepted: tuple[str, ...],
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(
@@ -259,6 +277,7 @@ def _gateway(
             ingress=INGRESS[planned.ingress],
             invokers=planned.invokers,
             public=planned.public,
+            audiences=accepted,
             deletion_protection=planned.deletion_protection,
             labels=plan.labels,
         ),

@@ -19,6 +19,7 @@ import pulumi
 
 from bezel.planner import LeasePlan
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.regions.deployed import look_up_deployed
 from bezel_services.served_model import ServedModel
 from bezel_services.settings.late_inputs import refuse_outputs
 from bezel_services.settings.left_out import leave_out
@@ -51,9 +52,10 @@ class PlannedLeasedVllmService(ServedModel):
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (lease, quotas), images = prepare(plan, load, plan.node.image, plan.gateway.image)
         refuse(plan, lease.find_problems(plan, quotas, images))
+        deployed = look_up_deployed(name, plan)
         resources = lease.DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts))
-        declared = lease.declare(plan, lease.Children(self, name, opts), images, resources)
+        declared = lease.declare(plan, lease.Children(self, name, opts), images, resources, deployed)
         self.leases = declared.leases
         self._register(plan, declared.gateway.url, declared, leases=self.leases)
 

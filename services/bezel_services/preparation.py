@@ -48,9 +48,13 @@ def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
         raise PlanError.of(problems, plan.stack)
 
 
-def with_limits(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
-    """Options of a component whose children have limits of their operations."""
-    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[operation_limits()]))
+def with_limits(
+    opts: pulumi.ResourceOptions | None, *transformations: pulumi.ResourceTransformation
+) -> pulumi.ResourceOptions:
+    """Options of a component whose children have limits of their operations, and further transformations."""
+    return pulumi.ResourceOptions.merge(
+        opts, pulumi.ResourceOptions(transformations=[operation_limits(), *transformations])
+    )
 
 
 def _start_provider() -> None:

@@ -6,6 +6,8 @@ log for people, and as facts of the run for whatever started it (`bezel_base.run
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pulumi
@@ -35,15 +37,22 @@ from bezel.planner.assemble.quota_use import (
     used_by_others,
     worst_moment,
 )
+from bezel.planner.base.deployment import ServicePlan
 from bezel.rest.cloud_quotas import Limit
 from bezel_base.run_facts import tell_fact
 from bezel_components.lookups.quota import QuotaState, leases_there, look_up
 
 
-def read_service_quotas(plan: Plan, *, gated: bool, is_preview: bool) -> QuotaState:
-    """Read the quotas that a service needs in its region; needs no engine, so any thread may call it."""
-    service = plan.service
-    return _look_up(plan.project, service_needs(service, gated=gated), service.region, is_preview=is_preview)
+def read_service_quotas(plan: Plan, *, gated: bool, is_preview: bool) -> Mapping[str, QuotaState]:
+    """Read the quotas that a service needs, by region; needs no engine, so any thread may call it."""
+
+    def read(service: ServicePlan) -> QuotaState:
+        return _look_up(plan.project, service_needs(service, gated=gated), service.region, is_preview=is_preview)
+
+    services = plan.services
+    with ThreadPoolExecutor(len(services)) as pool:
+        states = pool.map(read, services)
+        return {service.region: state for service, state in zip(services, states, strict=True)}
 
 
 def read_lease_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
@@ -51,12 +60,11 @@ def read_lease_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
     return _look_up(plan.project, lease_needs(plan.terms), is_preview=is_preview)
 
 
-def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Problem]:
-    """Check that the region has quota for a service; return a problem for each shortage.
+def service_problems(plan: Plan, service: ServicePlan, state: QuotaState, *, gated: bool) -> list[Problem]:
+    """Check that a region has quota for its service; return a problem for each shortage.
 
     A service that already holds as much never stops the run: its shortage is only reported.
     """
-    service = plan.service
     needs = service_needs(service, gated=gated)
     problems: list[Problem] = []
     services = _services(state)
@@ -87,6 +95,13 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
             "they and an old revision may hold during this deploy is not judged."
         )
     return problems
+
+
+def may_be_deployed(service: ServicePlan, state: QuotaState) -> bool:
+    """Whether a service is there already, as far as the services of its region may be listed."""
+    if isinstance(state.services, Unread):
+        return True
+    return any(str(each.get("name")).rpartition("/")[2] == service.name for each in state.services)
 
 
 def lease_problems(plan: LeasePlan, state: QuotaState) -> list[Problem]:

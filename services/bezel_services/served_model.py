@@ -9,6 +9,7 @@ from bezel_services import environment
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
+    from bezel_components.global_address import GlobalAddress
     from bezel_smoke.benchmark import ShortBenchmark
     from bezel_smoke.health import HealthCheck
 
@@ -28,12 +29,17 @@ class DeclaredServer(Protocol):
     def benchmark(self) -> "ShortBenchmark":
         """The short benchmark."""
 
+    @property
+    def address(self) -> "GlobalAddress | None":
+        """The address with a name of its own, if there is one."""
+
 
 class ServedModel(pulumi.ComponentResource):
     """A model on vLLM, checked and measured.
 
     Attributes:
-        url: Address for requests.
+        url: Address for requests: the one with a name of its own, where there is one.
+        address: That address: its `domain`, `ip`, `records` and `certificate`; empty without one.
         image: Reference of the server's image, by digest.
         model: The model's id at the server.
         arguments: Arguments of the server.
@@ -44,6 +50,7 @@ class ServedModel(pulumi.ComponentResource):
     """
 
     url: pulumi.Output[str]
+    address: dict[str, Any]
     image: str
     model: str
     arguments: list[str]
@@ -54,14 +61,27 @@ class ServedModel(pulumi.ComponentResource):
 
     def _register(self, plan: "AnyPlan", url: pulumi.Output[str], declared: DeclaredServer, **further: Any) -> None:
         """Set the outputs from the plan and the children, and register them with further ones of a kind."""
-        self.url = url
+        address = declared.address
+        self.url = url if address is None else pulumi.Output.from_input(address.url)
+        self.address = {} if address is None else _address_output(address)
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
         self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
         self.simulated = environment.is_simulated()
         outputs = ("url", "image", "model", "arguments", "verdict", "figures", "simulated")
         values = {key: getattr(self, key) for key in outputs}
+        if self.address:
+            values["address"] = self.address
         self.register_outputs({**values, "planned_memory": _planned_memory(self.plan), **further})
+
+
+def _address_output(address: "GlobalAddress") -> dict[str, Any]:
+    return {
+        "domain": address.url.removeprefix("https://"),
+        "ip": address.address,
+        "records": address.records,
+        "certificate": address.certificate,
+    }
 
 
 def _planned_memory(plan: Mapping[str, Any]) -> dict[str, Any]:

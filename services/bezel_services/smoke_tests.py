@@ -27,6 +27,7 @@ def check_and_measure(
     revision: pulumi.Input[str],
     earlier: Sequence[pulumi.Resource],
     leases: Sequence[Mapping[str, Any]] = (),
+    hooks: pulumi.ResourceHookBinding | None = None,
 ) -> tuple[HealthCheck, ShortBenchmark]:
     """Declare the health check and the short benchmark.
 
@@ -41,6 +42,7 @@ def check_and_measure(
         revision: A value that changes when the checks must run again.
         earlier: Resources that must exist first.
         leases: The leases that serve behind it: see `HealthCheckArgs`.
+        hooks: Run around the operations on both.
     """
     smoke = plan.smoke
     server: dict[str, Any] = {
@@ -66,7 +68,7 @@ def check_and_measure(
             leases=list(leases) or None,
             start=_start(plan),
         ),
-        opts=children.after(*earlier),
+        opts=children.after(*earlier, hooks=hooks),
     )
     benchmark = ShortBenchmark(
         children.name_of("benchmark"),
@@ -79,7 +81,7 @@ def check_and_measure(
             output_tokens=smoke.output_tokens,
             simulated=environment.is_simulated(),
         ),
-        opts=children.after(health),
+        opts=children.after(health, hooks=hooks),
     )
     return health, benchmark
 

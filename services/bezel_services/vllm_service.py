@@ -11,7 +11,7 @@ Example:
     ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
@@ -19,7 +19,8 @@ import pulumi
 
 from bezel.planner import Plan
 from bezel_components.base.check_resource import is_in_package
-from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.preparation import prepare, with_limits
+from bezel_services.regions.deployed import look_up_deployed, with_earlier_region_name
 from bezel_services.served_model import ServedModel
 from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
 from bezel_services.settings.left_out import leave_out
@@ -35,16 +36,18 @@ TOKEN = "bezel:services:VllmService"  # noqa: S105 - a type token
 
 
 class PlannedVllmService(ServedModel):
-    """A service from a plan that the program has made itself, with the attributes of `ServedModel` and one more.
+    """A service from a plan that the program has made itself, with the attributes of `ServedModel` and more.
 
     Attributes:
-        revision: Name of the revision that serves, once it has passed its checks.
+        revision: Name of the revision that serves, once it has passed its checks; of several regions in the first.
+        urls: Region -> the URL of the service there, where it has several; empty with one region.
 
     Raises:
         PlanError: The cloud has no room for the service, or its registry no such image; nothing is declared.
     """
 
     revision: pulumi.Output[str]
+    urls: dict[str, pulumi.Output[str]]
 
     def __init__(
         self,
@@ -56,13 +59,19 @@ class PlannedVllmService(ServedModel):
     ) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
-        refuse(plan, cloud_run.find_problems(plan, quotas, images, late))
+        plan = cloud_run.fit_to_cloud(plan, quotas, images, late)
+        names = [each.region for each in plan.regions]
+        deployed = look_up_deployed(name, plan)
         # The package sees one component: what the program declares beside it would pass for a change from outside.
         resources = None if is_in_package() else cloud_run.DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts))
-        declared = cloud_run.declare(plan, cloud_run.Children(self, name, opts), images, resources, late)
-        self.revision = declared.revision
-        self._register(plan, declared.service.url, declared, revision=self.revision)
+        super().__init__(TOKEN, name, None, with_limits(opts, with_earlier_region_name(names, deployed)))
+        children = cloud_run.Children(self, name, opts)
+        declared = cloud_run.declare(plan, children, images, resources, late, deployed)
+        self.revision = declared.first.revision
+        services = {region: each.service.url for region, each in declared.regions.items()}
+        self.urls = services if len(services) > 1 else {}
+        regional = {"regions": names, "urls": self.urls} if self.urls else {}
+        self._register(plan, declared.first.service.url, declared, revision=self.revision, **regional)
 
 
 class VllmService(PlannedVllmService):
@@ -105,7 +114,7 @@ class VllmService(PlannedVllmService):
             super().__init__(name, plan, opts, late=late)
 
 
-def _load(plan: Plan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":
+def _load(plan: Plan, *, is_preview: bool) -> "tuple[ModuleType, Mapping[str, QuotaState]]":
     """The module that declares the children, and the quotas that they need."""
     from bezel_services import cloud_run
 

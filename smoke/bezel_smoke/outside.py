@@ -49,7 +49,8 @@ def changes_of(
             declared.switched[str(entry.inputs.get("service"))] = ""
     name = str(props["service"])
     if any(entry.type == SERVICE for entry in entries):
-        declared.services[name] = props.get("planned") or {}
+        # The program's other services have checks of their own: those of further regions are deployed after this one.
+        declared.services = {name: props.get("planned") or {}}
     outcome = outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
     # A rollback is ended by the deploy that checks: in a gated rollout only after the checks.
     changes = [each for each in outcome.changes if each.kind != "rollback"]

@@ -12,7 +12,6 @@ from pulumi.runtime import set_all_config
 
 from bezel_components.base.arguments import ComponentArgs
 from bezel_components.container_image import ContainerImageArgs
-from bezel_components.global_address import GlobalAddressArgs
 from bezel_plugin.schema.descriptions import describe_fields
 from bezel_services import cloud_run, lease  # noqa: F401 - loaded before calls are watched
 from bezel_services.leased_vllm_service import LeasedVllmService
@@ -39,6 +38,7 @@ DIFFERENT = {
     "HealthCheckArgs": {"leases", "planned", "resources", "start"},
     "ShortBenchmarkArgs": {"template"},
     "TrafficSwitchArgs": {"template"},
+    "GlobalAddressArgs": {"labels"},
     "TpuLeaseArgs": {"run_seconds"},
     "ServiceObservabilityArgs": {"labels"},
     "LeaseObservabilityArgs": {"labels"},
@@ -116,6 +116,7 @@ def program_of_all() -> None:
     for key in ("network", "subnetwork"):
         VllmService(f"in-a-{key}", **CHAT, vpc={key: pulumi.Output.from_input("shop")})
     settings = {"scaling": {"min_instances": 1}, "cost": cost, "observability": {**watched, **costs, "uptime": True}}
+    VllmService("addressed", **CHAT, address={"domain": "llm.acme.example"})
     VllmService("kept", **CHAT, **settings)
     terms = {**LEASED["lease"], "duration": "7d", "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5"}]}
     LeasedVllmService("by-day", **{**LEASED, "lease": terms}, observability=watched)
@@ -139,8 +140,7 @@ def test_component_defaults_are_those_of_a_service() -> None:
     further = Calls()
     further.watch(program_of_all)
     further.values = {each: made for each, made in further.values.items() if each not in calls.values}
-    in_no_service = {GlobalAddressArgs}
-    assert {*calls.values, *further.values} | in_no_service == {*all_arguments(), *CHECKS}
+    assert {*calls.values, *further.values} == {*all_arguments(), *CHECKS}
     assert different(calls) | different(further, all) == DIFFERENT
     by_name = {each.__name__: each for each in (*calls.values, *further.values)}
     untold = {

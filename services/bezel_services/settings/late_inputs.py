@@ -92,6 +92,11 @@ def check_late_inputs(plan: Plan, late: LateInputs) -> None:
         )
         repair = 'pass the name as text, or set `weights={"loading": "fuse"}`.'
         problems.append(Problem("weights.bucket", LATE, consequence, repair))
+    if late.bucket is not None and plan.settings.weights.regional_buckets:
+        consequence = "each region reads a bucket of its own, whose name begins with this one."
+        problems.append(
+            Problem("weights.bucket", LATE, consequence, "pass the name as text, or omit regional_buckets.")
+        )
     if late != NOTHING_LATE and plan.settings.rollout == "gated":
         paths = [".".join(_PLACES[name]) for name in _PLACES if getattr(late, name) is not None]
         consequence = (

@@ -49,6 +49,7 @@ class FakeRun:
         lost: How many answers to a PATCH get lost after it was done.
         refusal: Status of every answer, 0 for none.
         quota: The value of the GPUs' quota; None where the API is not enabled.
+        full: Regions in which the GPUs' quota is 0.
         denied: Whether the caller may read no quota.
         quotas: Values of other quotas by their ids; any other allows more than enough.
         counted: What Monitoring has counted of quotas, by their ids, and how many seconds ago.
@@ -67,6 +68,7 @@ class FakeRun:
     lost: int = 0
     refusal: int = 0
     quota: int | None = None
+    full: set[str] = field(default_factory=set)
     denied: bool = False
     quotas: dict[str, int] = field(default_factory=dict)
     counted: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class FakeRun:
             "tpu": self._lease,
             "compute": self._subnetwork,
             "storage": self._bucket,
+            "crm": lambda _: Answer(json={"projectId": "acme-llm", "projectNumber": "12345"}),
         }
         if answer := others.get(call.path.split("/")[1]):
             return answer(call)
@@ -147,9 +150,14 @@ class FakeRun:
         if self.quota is None:
             return _error(403, "Cloud Quotas API has not been used in project acme-llm before or it is disabled.")
         value = self.quota if name == QUOTA else self.quotas.get(name, 1 << 50)
+        full = self.full if name == QUOTA else set()
+        places = [(value, [place for place in PLACES if place not in full]), (0, sorted(full))]
         # As Google's JSON does it: a zero is left out.
-        entry = {"details": {"value": str(value)} if value else {}, "applicableLocations": PLACES}
-        return Answer(json={"quotaId": name, "metric": f"metric/{name}", "dimensionsInfos": [entry]})
+        entries = [
+            {"details": {"value": str(amount)} if amount else {}, "applicableLocations": where}
+            for amount, where in places
+        ]
+        return Answer(json={"quotaId": name, "metric": f"metric/{name}", "dimensionsInfos": entries})
 
     def _time_series(self, call: Call) -> Answer:
         """The newest point of the series that the filter's labels belong to."""
@@ -184,6 +192,7 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         monkeypatch.setenv("GOOGLE_MONITORING_CUSTOM_ENDPOINT", f"{server.url}/monitoring/")
         monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
+        monkeypatch.setenv("GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT", f"{server.url}/crm/v1/")
         monkeypatch.setenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT", f"{server.url}/storage/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
         yield fake

@@ -17,7 +17,7 @@ from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 REVISION = "projects/acme-llm/locations/us-east4/services/chat/revisions/chat-00001-abc"
@@ -70,6 +70,8 @@ class Declared:
     imported: str = ""
     top_aliases: tuple[str, ...] = ()
     """Names of its aliases that have no parent."""
+    aliases: tuple[str, ...] = ()
+    """Names of its other aliases."""
 
 
 @dataclass
@@ -122,8 +124,11 @@ class _Refused(grpc.RpcError):
 
 
 class _Answers(pulumi.runtime.Mocks):
-    def __init__(self, declarations: Declarations, *, preview: bool, digest: str | None, refused: str) -> None:
+    def __init__(
+        self, declarations: Declarations, *, preview: bool, digest: str | None, refused: str, state: Mapping[str, Any]
+    ) -> None:
         self.declarations, self.preview, self.digest, self.refused = declarations, preview, digest, refused
+        self.state = state
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         if self.preview:
@@ -134,6 +139,8 @@ class _Answers(pulumi.runtime.Mocks):
         self.declarations.functions.append(args.token)
         if self.digest is None or args.token == self.refused:
             raise _Refused
+        if args.token == "pulumi:pulumi:readStackResourceOutputs":
+            return {**args.args, "outputs": self.state}
         if args.token == "gcp:organizations/getIAMPolicy:getIAMPolicy":
             return {"id": "44136709", "policyData": "{}"}
         return {"name": args.args["name"], "sha256Digest": self.digest, "id": self.digest}
@@ -160,6 +167,7 @@ class _Listener(mocks.MockMonitor):
                 protected=request.protect,
                 imported=request.importId,
                 top_aliases=tuple(alias.spec.name for alias in request.aliases if alias.spec.noParent),
+                aliases=tuple(each.spec.name for each in request.aliases if not each.spec.noParent),
             )
         )
         return answer
@@ -172,7 +180,12 @@ class _Listener(mocks.MockMonitor):
 
 
 def declare(
-    program: Callable[[], Any], *, preview: bool = False, digest: str | None = DIGEST, refused: str = ""
+    program: Callable[[], Any],
+    *,
+    preview: bool = False,
+    digest: str | None = DIGEST,
+    refused: str = "",
+    state: Mapping[str, Any] | None = None,
 ) -> Declarations:
     """Run a program against the listening engine.
 
@@ -181,9 +194,10 @@ def declare(
         preview: Whether outputs stay unknown, as in the first preview of a stack.
         digest: What the registry answers; None: it does not know the tag.
         refused: A provider's function that fails.
+        state: URN -> type and outputs of each resource that earlier deploys have left.
     """
     declarations = Declarations()
-    answers = _Answers(declarations, preview=preview, digest=digest, refused=refused)
+    answers = _Answers(declarations, preview=preview, digest=digest, refused=refused, state=state or {})
 
     @pulumi.runtime.test
     def run() -> None:

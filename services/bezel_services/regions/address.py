@@ -1,0 +1,53 @@
+"""The one address in front of a service: the balancer that leads to it, and the audiences of its callers' tokens.
+
+It is made after the last region has passed its checks, and its parts are replaced after that: a changed domain, name or
+list of regions never leads to a service that is not there. A service accepts tokens for the address that the state has
+too, so callers of a domain that is about to be replaced are let in until the balancer leaves it; the deploy after that
+ends it.
+"""
+
+from collections.abc import Mapping
+
+import pulumi
+
+from bezel.planner import AnyPlan
+from bezel_components.global_address import GlobalAddress, GlobalAddressArgs
+from bezel_services.children import Children
+from bezel_services.regions.deployed import Deployed
+
+
+def audiences(plan: AnyPlan, deployed: Deployed) -> tuple[str, ...]:
+    """Audiences of the tokens that a service accepts beside its own URL; () without an address."""
+    if plan.address is None:
+        return ()
+    former = deployed.address if deployed.address != plan.address.url else ""
+    if former and pulumi.runtime.is_dry_run():
+        pulumi.log.info(
+            f"the address changes from {former} to {plan.address.url}: the balancer leaves {former} at the end of this"
+            " deploy, and the next one ends that tokens for it are accepted."
+        )
+    return tuple(filter(None, (plan.address.url, former)))
+
+
+def declare_address(
+    plan: AnyPlan,
+    children: Children,
+    services: Mapping[str, str],
+    labels: Mapping[str, str],
+    *earlier: pulumi.Resource,
+) -> GlobalAddress | None:
+    """Declare the address; None where the plan has none.
+
+    Args:
+        plan: Plan of the service.
+        children: Children of its component.
+        services: Region -> name of the Cloud Run service there.
+        labels: Labels of the address.
+        earlier: What has to be there first.
+    """
+    if plan.address is None:
+        return None
+    args = GlobalAddressArgs(
+        project=plan.project, domain=plan.address.domain, services=services, zone=plan.address.zone, labels=labels
+    )
+    return GlobalAddress(children.name_of("address"), args, opts=children.after(*earlier))
