@@ -37,10 +37,10 @@ def summary(
     # Either way the figures do not describe the accelerator that the price is for.
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
     leases = _at(outputs, "leases")
-    url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
+    url, model = own_url(outputs), str(outputs.get("model", ""))
     pooled_at = _at(outputs, "plan").get("pooled_at")
     rows = {
-        "url": url,
+        **_addresses(outputs),
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
         **{f"lease {name}": _lease(_at(leases, name), serving=not not_serving) for name in leases},
         "model": model,
@@ -68,6 +68,23 @@ def summary(
     yield Line()
     yield from (Line(command, is_verbatim=True) for command in _actions(stack, folder))
     yield Line()
+
+
+def own_url(outputs: Mapping[str, object]) -> str:
+    """URL of the first region's service: an address with a name of its own is in no DNS of this machine."""
+    urls, regions = _at(outputs, "urls"), outputs.get("regions")
+    first = regions[0] if isinstance(regions, list) and regions else ""
+    return str(urls.get(first) or outputs.get("url", ""))
+
+
+def _addresses(outputs: Mapping[str, object]) -> dict[str, str]:
+    """The address with a name of its own, and the URL of each region."""
+    urls, regions, address = _at(outputs, "urls"), outputs.get("regions"), _at(outputs, "address")
+    rows = {"address": f"https://{address.get('domain')}, at {address.get('ip')}"} if address else {}
+    named = [str(each) for each in regions] if isinstance(regions, list) else []
+    if len(named) < 2:
+        return {**rows, "url": own_url(outputs)}
+    return rows | {f"url {region}": str(urls.get(region, "")) for region in named}
 
 
 def off_hours(outputs: Mapping[str, object], now: datetime) -> str:

@@ -49,6 +49,7 @@ from bezel.outside_changes.rollback import in_force, kept_text
 from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from bezel_base.run_facts import tell_fact
 from bezel_components.base.arguments import ComponentArgs, Text
+from bezel_components.base.check_resource import camel_case
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.config.rollback_end import rollback_end
@@ -145,7 +146,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
             deploy takes this one as input: after a failed update the ready one is still the old one.
         resource_name: `projects/P/locations/L/services/S`, computed.
         fingerprint: Changes with anything that the service declares.
-        declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
+        declared: Those of the service's inputs that the platform returns, by the engine's names, for a comparison with
+            the served state.
             Without the traffic in a gated rollout, and after a rollback, which move it later.
         unpins: Whether a rollback was recorded, without a gate: make a `TrafficSwitch` to the newest revision then,
             before the checks.
@@ -156,14 +158,14 @@ class CloudRunGpuService(pulumi.ComponentResource):
         self.resource_name = args.resource_name
         # Audiences are the service's alone: another one makes no revision, which the gate would wait for.
         inputs = _inputs(args) | args.accepted_audiences
-        explaining = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure")])
-        service = declare_service(
-            self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks or explaining
-        )
+        hooks = args.hooks
+        if hooks is None:
+            hooks = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure")])
+        service = declare_service(self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=hooks)
         self.fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
         self.unpins = not args.gated and ROLLBACK_ANNOTATION in inputs.get("annotations", {})
         undeclared = {"annotations", *(["traffics"] if args.gated or self.unpins else [])}
-        self.declared = {key: value for key, value in inputs.items() if key not in undeclared}
+        self.declared = {camel_case(key): value for key, value in inputs.items() if key not in undeclared}
         self.url = service.uri
         self.newest_url = service.uri
         if args.gated:

@@ -48,6 +48,7 @@ from pulumi_gcp import cloudrunv2
 from pydantic import Field
 
 from bezel_components.base.arguments import Text, child_options
+from bezel_components.base.check_resource import camel_case
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from bezel_components.config.gateway import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
@@ -98,7 +99,8 @@ class IdentityGateway(pulumi.ComponentResource):
         revision: Name of the latest revision that became ready.
         created_revision: Name of the latest one that was made, ready or not.
         resource_name: `projects/P/locations/L/services/S`, computed.
-        declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
+        declared: Those of the service's inputs that the platform returns, by the engine's names, for a comparison with
+            the served state.
     """
 
     def __init__(self, name: str, args: IdentityGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -109,14 +111,15 @@ class IdentityGateway(pulumi.ComponentResource):
             RuntimeIdentityArgs(project=args.project, account_id=args.account_id, description="Runs a gateway"),
             opts=child_options(self, opts),
         )
-        self.declared: dict[str, Any] = {
+        inputs: dict[str, Any] = {
             "ingress": args.ingress,
             "labels": dict(args.labels),
             "template": _template(args, account.email),
             **args.accepted_audiences,
         }
+        self.declared = {camel_case(key): value for key, value in inputs.items()}
         service = declare_service(
-            self, name, args, opts, inputs=self.declared, seconds=_DEADLINE_SECONDS, depends_on=[account]
+            self, name, args, opts, inputs=inputs, seconds=_DEADLINE_SECONDS, depends_on=[account]
         )
         self.url = service.uri
         self.revision = service.latest_ready_revision

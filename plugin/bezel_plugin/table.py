@@ -147,6 +147,9 @@ _ROWS = (
             "verdict": "any",
             "figures": "any",
             "simulated": "boolean",
+            "regions": "strings",
+            "urls": "any",
+            "address": "any",
         },
         settings="bezel_services.settings.types:ServiceSettings",
         keywords={

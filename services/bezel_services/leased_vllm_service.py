@@ -57,7 +57,8 @@ class PlannedLeasedVllmService(ServedModel):
         super().__init__(TOKEN, name, None, with_limits(opts))
         declared = lease.declare(plan, lease.Children(self, name, opts), images, resources, deployed)
         self.leases = declared.leases
-        self._register(plan, declared.gateway.url, declared, leases=self.leases)
+        urls = {plan.gateway.region: declared.gateway.url}
+        self._register(plan, urls, declared, leases=self.leases)
 
 
 class LeasedVllmService(PlannedLeasedVllmService):

@@ -40,6 +40,8 @@ class ServedModel(pulumi.ComponentResource):
     Attributes:
         url: Address for requests: the one with a name of its own, where there is one.
         address: That address: its `domain`, `ip`, `records` and `certificate`; empty without one.
+        urls: Region -> own URL of the service there, where there are several regions or an address; else empty.
+        regions: These regions, in the order in which they are deployed.
         image: Reference of the server's image, by digest.
         model: The model's id at the server.
         arguments: Arguments of the server.
@@ -51,6 +53,8 @@ class ServedModel(pulumi.ComponentResource):
 
     url: pulumi.Output[str]
     address: dict[str, Any]
+    urls: Mapping[str, pulumi.Output[str]]
+    regions: list[str]
     image: str
     model: str
     arguments: list[str]
@@ -59,20 +63,35 @@ class ServedModel(pulumi.ComponentResource):
     figures: pulumi.Output[dict[str, Any]]
     simulated: bool
 
-    def _register(self, plan: "AnyPlan", url: pulumi.Output[str], declared: DeclaredServer, **further: Any) -> None:
-        """Set the outputs from the plan and the children, and register them with further ones of a kind."""
+    def _register(
+        self, plan: "AnyPlan", urls: Mapping[str, pulumi.Output[str]], declared: DeclaredServer, **further: Any
+    ) -> None:
+        """Set the outputs from the plan and the children, and register them with further ones of a kind.
+
+        Args:
+            plan: Plan of the service.
+            urls: Region -> own URL of the service there, the first region first.
+            declared: The children.
+            further: Outputs that other kinds do not have.
+        """
         address = declared.address
-        self.url = url if address is None else pulumi.Output.from_input(address.url)
+        self.url = next(iter(urls.values())) if address is None else pulumi.Output.from_input(address.url)
         self.address = {} if address is None else _address_output(address)
+        self.urls = urls if address is not None or len(urls) > 1 else {}
+        self.regions = list(self.urls)
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
         self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
         self.simulated = environment.is_simulated()
         outputs = ("url", "image", "model", "arguments", "verdict", "figures", "simulated")
         values = {key: getattr(self, key) for key in outputs}
-        if self.address:
-            values["address"] = self.address
-        self.register_outputs({**values, "planned_memory": _planned_memory(self.plan), **further})
+        self.register_outputs({**values, **self.placement, "planned_memory": _planned_memory(self.plan), **further})
+
+    @property
+    def placement(self) -> dict[str, Any]:
+        """The outputs `regions`, `urls` and `address`, as far as there are several regions or an address."""
+        placed = {"regions": self.regions, "urls": self.urls, "address": self.address}
+        return {key: value for key, value in placed.items() if value}
 
 
 def _address_output(address: "GlobalAddress") -> dict[str, Any]:

@@ -40,14 +40,12 @@ class PlannedVllmService(ServedModel):
 
     Attributes:
         revision: Name of the revision that serves, once it has passed its checks; of several regions in the first.
-        urls: Region -> the URL of the service there, where it has several; empty with one region.
 
     Raises:
         PlanError: The cloud has no room for the service, or its registry no such image; nothing is declared.
     """
 
     revision: pulumi.Output[str]
-    urls: dict[str, pulumi.Output[str]]
 
     def __init__(
         self,
@@ -68,10 +66,8 @@ class PlannedVllmService(ServedModel):
         children = cloud_run.Children(self, name, opts)
         declared = cloud_run.declare(plan, children, images, resources, late, deployed)
         self.revision = declared.first.revision
-        services = {region: each.service.url for region, each in declared.regions.items()}
-        self.urls = services if len(services) > 1 else {}
-        regional = {"regions": names, "urls": self.urls} if self.urls else {}
-        self._register(plan, declared.first.service.url, declared, revision=self.revision, **regional)
+        urls = {region: each.service.url for region, each in declared.regions.items()}
+        self._register(plan, urls, declared, revision=self.revision)
 
 
 class VllmService(PlannedVllmService):

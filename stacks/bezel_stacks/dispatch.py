@@ -21,7 +21,7 @@ def deploy(plan: AnyPlan) -> dict[str, Any]:
 
     Returns:
         The stack's outputs: url, revision or leases, settings, image, model, arguments, plan, smoke, simulated; with
-        several regions `regions` in their order and their `urls`, and the `address` where there is one.
+        several regions or an address the `regions` in their order, their `urls` and the `address`.
 
     Raises:
         PlanError: The cloud has no room for the stack, or a registry none of its images: nothing is declared.
@@ -35,8 +35,7 @@ def deploy(plan: AnyPlan) -> dict[str, Any]:
     from bezel_services.vllm_service import PlannedVllmService
 
     service = PlannedVllmService(NAME, plan, opts)
-    regional = {"regions": list(service.urls), "urls": service.urls} if service.urls else {}
-    return {"url": service.url, "revision": service.revision, **regional, **_shared_outputs(service)}
+    return {"url": service.url, "revision": service.revision, **_shared_outputs(service)}
 
 
 def _shared_outputs(service: "PlannedVllmService | PlannedLeasedVllmService") -> dict[str, Any]:
@@ -49,5 +48,5 @@ def _shared_outputs(service: "PlannedVllmService | PlannedLeasedVllmService") ->
         "plan": service.plan,
         "smoke": {"verdict": service.verdict, "figures": service.figures},
         "simulated": service.simulated,
-        **({"address": service.address} if service.address else {}),
+        **service.placement,
     }

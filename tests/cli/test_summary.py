@@ -59,6 +59,22 @@ def test_tells_place_revision_price_checks_and_figures(outputs: dict[str, Any]) 
     assert "curl -N http://127.0.0.1:4000/v1/chat/completions" in text
 
 
+def test_tells_regions_and_address_and_asks_the_first_region(outputs: dict[str, Any]) -> None:
+    outputs |= {
+        "url": "https://llm.acme.example",
+        "regions": ["us-east4", "europe-west4"],
+        "urls": {"europe-west4": "http://127.0.0.1:4001", "us-east4": "http://127.0.0.1:4000"},
+        "address": {"domain": "llm.acme.example", "ip": "127.250.1.2"},
+    }
+    text = summary("l4-qat", outputs, behind="x")
+    rows = ["address https://llm.acme.example, at 127.250.1.2"]
+    rows += ["url us-east4 http://127.0.0.1:4000", "url europe-west4 http://127.0.0.1:4001"]
+    assert [" ".join(line.split()) for line in text.splitlines()][3:6] == rows
+    assert "curl -N http://127.0.0.1:4000/v1/chat/completions" in text
+    outputs |= {"regions": ["us-east4"], "urls": {"us-east4": "http://127.0.0.1:4000"}}
+    assert "url us-east4" not in summary("l4-qat", outputs, behind="x")
+
+
 @pytest.mark.parametrize("simulated", [True, False])
 def test_says_simulated_beside_the_figures_when_and_only_when_they_are(
     outputs: dict[str, Any], simulated: bool

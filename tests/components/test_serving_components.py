@@ -372,6 +372,12 @@ def test_an_audience_is_accepted_and_makes_no_revision() -> None:
     gated = {"gated": True, "image": f"library/vllm@{DIGEST}"}
     with_audience, without = service(audiences=("https://llm.acme.example",), **gated), service(**gated)
     assert with_audience.pop("customAudiences") == ["https://llm.acme.example"]
+    compared: list[Any] = []
+    args = service_args(audiences=("https://llm.acme.example",))
+    declare(lambda: compared.append(CloudRunGpuService("service", args).declared))
+    assert compared[0]["customAudiences"] == ["https://llm.acme.example"], (
+        "the engine's name, as the served state has it"
+    )
     assert with_audience == without, "the gate's fingerprint too"
 
 

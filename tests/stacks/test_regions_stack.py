@@ -83,8 +83,8 @@ def test_outputs_name_the_regions_and_the_address() -> None:
     several = {"regions": [A, B], "urls": {A: "https://chat.example", B: "https://chat.example"}}
     assert seen[0] == {"url": "https://chat.example"}
     assert seen[1] == {"url": "https://chat.example", **several}
-    assert seen[2].keys() == {"url", "address"}
-    assert seen[2]["url"] == URL
+    assert seen[2].keys() == {"url", "regions", "urls", "address"}
+    assert (seen[2]["url"], seen[2]["urls"]) == (URL, {A: "https://chat.example"})
     address = seen[2]["address"]
     assert (address["domain"], address["ip"]) == (ADDRESS["domain"], "203.0.113.10")
     assert address["certificate"] == "vllm-address-certificate-id"

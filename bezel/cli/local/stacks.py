@@ -20,7 +20,7 @@ from bezel.cli.local.program import BezelLocal, serves_untrained_model
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.local.typed_commands import as_typed
-from bezel.cli.up_summary import off_hours, summary
+from bezel.cli.up_summary import off_hours, own_url, summary
 from bezel.engine.local.cloud_stacks import CloudStacks, cloud_stacks
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.local.place import Provider
@@ -187,7 +187,7 @@ class Local:
         from bezel.cli.in_service import why_not_serving  # late: a run that fails sends no request
 
         outputs = engine.outputs(stack)
-        url = str(outputs.get("url", ""))
+        url = own_url(outputs)
         failure = why_not_serving(url, lambda: self.cloud.token(url))
         now = datetime.now(UTC)
         folder = self._folder_to_name()

@@ -12,7 +12,7 @@ def waiting_text(region: str, service: str, after: Sequence[str]) -> str:
     several = len(after) > 1
     return (
         f"{', '.join(after)} {'wait' if several else 'waits'} for {region}, which comes first: nothing of the service "
-        f"{service} is changed there, so the revision of the last deploy keeps serving. After {region} passes, the "
+        f"{service} is changed there, so what the last deploy left there keeps serving. After {region} passes, the "
         f"next deploy changes it there too."
     )
 
