@@ -186,7 +186,7 @@ def test_regions_watch_and_schedule_for_themselves_and_have_one_budget() -> None
     assert {each.inputs["region"] for each in declared.of("cloudscheduler/job:Job")} == {A, B}
     assert len(declared.of("ServiceObservability")) == 2
     assert len(declared.of("billing/budget:Budget")) == 1
-    telling = [each.name for each in declared.all if f"vllm-waiting-regions-{A}" in each.hooks]
+    telling = [each.name for each in declared.all if f"vllm-explain-regions-{A}" in each.hooks]
     assert sorted(telling) == [f"vllm-benchmark-{A}", f"vllm-health-{A}", f"vllm-service-{A}-service"]
 
 

@@ -28,7 +28,7 @@ from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.prerequisites import INGRESS, container_image, stack_budget
-from bezel_services.regions.waiting import waiting_hook
+from bezel_services.regions.failure import failure_hook
 from bezel_services.settings.late_inputs import LateInputs
 from bezel_services.smoke_tests import check_and_measure, template_fingerprint
 from bezel_smoke.benchmark import ShortBenchmark
@@ -104,8 +104,9 @@ def declare_region(
         after: The regions that wait for it.
     """
     gated = is_gated(shared.plan)
-    waiting = waiting_hook(children.name_of("waiting-regions"), planned, after) if after else None
-    service, image = _service(shared, planned, children, before, waiting)
+    (region,) = (each for each in shared.plan.regions if each.region == planned.region)
+    telling = failure_hook(children.name_of("explain-regions"), region, planned.name, after)
+    service, image = _service(shared, planned, children, before, telling)
     _schedule(shared.plan, planned, children, service)
     _observability(shared.plan, planned, children, service, is_first=not before)
     traffic = children.name_of("traffic")
@@ -123,7 +124,7 @@ def declare_region(
         audience=service.url if gated else None,
         revision=service.created_revision,
         earlier=(service,) if switch is None else (service, switch),
-        hooks=None if waiting is None else pulumi.ResourceHookBinding(on_error=[waiting]),
+        hooks=None if telling is None else pulumi.ResourceHookBinding(on_error=[telling]),
     )
     if not gated:
         return RegionService(service, service.revision, image, health, benchmark, benchmark)
@@ -145,7 +146,7 @@ def _service(
     planned: ServicePlan,
     children: Children,
     before: Sequence[pulumi.Resource],
-    waiting: pulumi.ErrorHook | None,
+    telling: pulumi.ErrorHook | None,
 ) -> tuple[CloudRunGpuService, str]:
     """The service with its copy of the image, and that image by digest."""
     image = container_image(
@@ -159,8 +160,8 @@ def _service(
         earlier=(shared.apis,),
     )
     name, hooks = children.name_of("service"), None
-    if waiting is not None:
-        hooks = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure"), waiting])
+    if telling is not None:
+        hooks = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure"), telling])
     service = CloudRunGpuService(
         name,
         CloudRunGpuServiceArgs(
