@@ -86,11 +86,9 @@ def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInpu
     short = {
         each.region: quota.service_problems(plan, each, quotas[each.region], gated=gated) for each in plan.services
     }
-    fitting = leave_out_regions(plan, quotas, short)
-    problems: list[Problem] = []
-    for service in fitting.services:
-        problems += [*_subnetwork_problems(plan, service, late), *short[service.region]]
-    refuse(plan, [*problems, *images.problems])
+    fitting, problems = leave_out_regions(plan, quotas, short)
+    of_networks = [each for service in fitting.services for each in _subnetwork_problems(plan, service, late)]
+    refuse(plan, [*of_networks, *problems, *images.problems])
     return fitting
 
 

@@ -136,7 +136,8 @@ def test_only_an_optional_region_is_left_out_for_want_of_quota(run: FakeRun, cap
     declared = declare_regions(regions=[A, B], optional_regions=[B], address=ADDRESS, preview=True)
     assert list(by_region(declared, SERVICE)) == [A]
     assert [each.inputs["region"] for each in declared.of("NetworkEndpointGroup")] == [A]
-    assert f"{B} is optional, and left out of this deploy: 1 instance may need 1 of" in caplog.text
+    assert f"{B} is left out: 1 instance may need 1 of" in caplog.text
+    assert f"The stack runs in {A} only." in caplog.text
     run.full = {A}
     with pytest.raises(PlanError, match=f"this project has 0 in {A}"):
         declare_regions(regions=[A, B], optional_regions=[B])
@@ -146,7 +147,7 @@ def test_only_an_optional_region_is_left_out_for_want_of_quota(run: FakeRun, cap
 def test_an_optional_region_that_serves_is_never_left_out(run: FakeRun) -> None:
     run.full = {B}
     run.neighbours = [{"name": f"projects/acme-llm/locations/{B}/services/bezel-l4-qat"}]
-    with pytest.raises(PlanError, match=f"this project has 0 in {B}"):
+    with pytest.raises(PlanError, match=f"this project has 0 in {B}.*its service there would be deleted"):
         declare_regions(regions=[A, B], optional_regions=[B])
     run.neighbours = None
     with pytest.raises(PlanError, match=f"this project has 0 in {B}"):
