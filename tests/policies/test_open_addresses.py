@@ -22,6 +22,11 @@ KINDS = {
     "pool": "gcp:compute/targetPool:TargetPool",
     "other": "pulumi:pulumi:StackReference",
     "redirects": "gcp:compute/regionUrlMap:RegionUrlMap",
+    "plain": "gcp:compute/regionTargetHttpProxy:RegionTargetHttpProxy",
+    "stream": "gcp:compute/targetTCPProxy:TargetTCPProxy",
+    "regional": "gcp:compute/forwardingRule:ForwardingRule",
+    "vpn": "gcp:compute/vPNGateway:VPNGateway",
+    "internet": "gcp:compute/globalNetworkEndpointGroup:GlobalNetworkEndpointGroup",
 }
 ON: dict[str, dict[str, list[str]]] = {
     "rule": {"target": ["proxy"]},
@@ -71,11 +76,33 @@ def test_an_address_of_cloud_run_services_passes_in_a_preview() -> None:
             "backendServices/theirs (not in this program)",
         ),
         ({}, {"rule": {"loadBalancingScheme": UNKNOWN}}, "RegionNetworkEndpointGroup group"),
+        ({}, {"backend": {"iap": {"enabled": UNKNOWN}}}, "RegionNetworkEndpointGroup group"),
+        ({"backend": {"backends": ["internet"]}, "internet": {}}, {}, "GlobalNetworkEndpointGroup internet"),
+        (
+            {"rule": {"target": ["stream"]}, "stream": {"backendService": ["backend"]}},
+            {"backend": {"protocol": "TCP", "iap": {"enabled": True}}},
+            "RegionNetworkEndpointGroup group",
+        ),
+        (
+            {
+                "rule": {},
+                "regional": {"backendService": ["backend"]},
+                "backend": {"backends": ["machines"]},
+                "machines": {},
+            },
+            {"rule": {"loadBalancingScheme": "INTERNAL"}, "regional": {"loadBalancingScheme": "EXTERNAL"}},
+            "InstanceGroup machines",
+        ),
+        (
+            {"routes": {"defaultCustomErrorResponsePolicy": ["bucket"]}, "bucket": {}},
+            {**CLOUD_RUN, "routes": {"defaultService": UNKNOWN}},
+            "BackendBucket bucket",
+        ),
     ],
 )
 def test_what_checks_no_caller_is_refused_by_name(links: dict[str, Any], inputs: dict[str, Any], end: str) -> None:
     (text,) = refusals({**ON, **links}, inputs)
-    assert "rule.target" in text
+    assert "rule.target" in text or "regional.target" in text
     assert end in text
     assert "Identity-Aware Proxy" in text
 
@@ -90,6 +117,12 @@ def test_what_checks_no_caller_is_refused_by_name(links: dict[str, Any], inputs:
             {"proxy": {"urlMap": ["redirects"]}, "redirects": {}},
             {"redirects": {"defaultUrlRedirect": {"httpsRedirect": True}}},
         ),
+        ({}, {"group": {"cloudFunction": {"function": "f"}}}),
+        (
+            {"rule": {"target": ["vpn"]}, "vpn": {}},
+            {"rule": {"target": f"{PATH}/targetVpnGateways/v"}, "vpn": {"name": "v", "project": "p"}},
+        ),
+        ({"proxy": {}, "rule": {"target": ["plain"]}, "plain": {"urlMap": ["redirects"]}, "redirects": {}}, {}),
         ({"rule": {}}, {"rule": {"loadBalancingScheme": "INTERNAL", "target": "projects/p/global/elsewhere/x"}}),
     ],
 )
@@ -110,3 +143,18 @@ def test_written_names_are_followed_to_the_end_that_they_name() -> None:
     assert refusals(nowhere, {**written, "group": {"name": "web", **CLOUD_RUN["group"]}}) == []
     (text,) = refusals(nowhere, written)
     assert "RegionNetworkEndpointGroup group" in text
+
+
+def test_a_proxy_without_tls_is_refused_before_what_checks_tokens() -> None:
+    (text,) = refusals({**ON, "rule": {"target": ["plain"]}, "plain": {"urlMap": ["routes"]}}, CLOUD_RUN)
+    assert "RegionTargetHttpProxy plain" in text
+    assert "unencrypted" in text
+
+
+def test_a_name_in_another_project_or_region_is_a_stranger() -> None:
+    group = {"name": "web", "project": "p", "region": "r", **CLOUD_RUN["group"]}
+    links: dict[str, Any] = {**ON, "backend": {}}
+    for place, is_ours in (("projects/p/regions/r", True), ("projects/q/regions/r", False), ("regions/s", False)):
+        reference = f"{place}/networkEndpointGroups/web"
+        texts = refusals(links, {"group": group, "backend": {"backends": [{"group": reference}]}})
+        assert [f"{reference} (not in this program)" in text for text in texts] == ([] if is_ours else [True])
