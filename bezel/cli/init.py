@@ -21,6 +21,7 @@ _NAMES = {
     "deploy_workflows": "deploy-workflow",
     "weights_buckets": "weights-bucket",
     "secrets": "secret",
+    "domains": "domain",
     "smoke_users": "smoke-user",
 }
 

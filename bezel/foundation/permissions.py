@@ -102,6 +102,41 @@ _WEIGHTS_READS = "storage.buckets.get storage.buckets.getIamPolicy storage.objec
 _WEIGHTS_WRITES = """
 storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update storage.objects.delete
 """
+# An address: a global load balancer, a certificate, records. Google asks for `use` of what a new part refers to. What
+# `GlobalAddress` never changes has no permission: a certificate of Compute Engine, QUIC, a security policy.
+_ADDRESS_READS = """
+certificatemanager.certmapentries.get certificatemanager.certmaps.get certificatemanager.certs.get
+certificatemanager.dnsauthorizations.get
+compute.backendServices.get compute.globalAddresses.get compute.globalForwardingRules.get
+compute.regionNetworkEndpointGroups.get compute.sslPolicies.get compute.targetHttpsProxies.get compute.urlMaps.get
+dns.resourceRecordSets.list
+"""
+_ADDRESS_WRITES = """
+certificatemanager.certmapentries.create certificatemanager.certmapentries.delete
+certificatemanager.certmapentries.update
+certificatemanager.certmaps.create certificatemanager.certmaps.delete certificatemanager.certmaps.update
+certificatemanager.certmaps.use
+certificatemanager.certs.create certificatemanager.certs.delete certificatemanager.certs.update
+certificatemanager.certs.use
+certificatemanager.dnsauthorizations.create certificatemanager.dnsauthorizations.delete
+certificatemanager.dnsauthorizations.update certificatemanager.dnsauthorizations.use
+certificatemanager.operations.get
+compute.backendServices.create compute.backendServices.delete compute.backendServices.update
+compute.backendServices.use
+compute.globalAddresses.create compute.globalAddresses.delete compute.globalAddresses.setLabels
+compute.globalAddresses.use
+compute.globalForwardingRules.create compute.globalForwardingRules.delete compute.globalForwardingRules.setLabels
+compute.globalForwardingRules.setTarget
+compute.globalOperations.get compute.regionOperations.get
+compute.regionNetworkEndpointGroups.create compute.regionNetworkEndpointGroups.delete
+compute.regionNetworkEndpointGroups.use
+compute.sslPolicies.create compute.sslPolicies.delete compute.sslPolicies.update compute.sslPolicies.use
+compute.targetHttpsProxies.create compute.targetHttpsProxies.delete compute.targetHttpsProxies.setCertificateMap
+compute.targetHttpsProxies.setSslPolicy compute.targetHttpsProxies.setUrlMap compute.targetHttpsProxies.use
+compute.urlMaps.create compute.urlMaps.delete compute.urlMaps.update compute.urlMaps.use
+dns.changes.create dns.changes.get
+"""
+_RECORD_WRITES = "dns.resourceRecordSets.create dns.resourceRecordSets.delete dns.resourceRecordSets.update"
 
 PREVIEW = CustomRole.of(
     "bezelPreview",
@@ -115,6 +150,7 @@ PREVIEW = CustomRole.of(
     "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
 )
 PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
+PREVIEW_ADDRESSES = CustomRole.of("bezelPreviewAddresses", "Read what addresses consist of", _ADDRESS_READS)
 # A bucket is created in the project: no condition on its name can hold before it exists.
 DEPLOY = CustomRole.of(
     "bezelDeploy",
@@ -139,6 +175,11 @@ DEPLOY_SECRETS = CustomRole.of(
     "Give servers access to secrets",
     "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
 )
+DEPLOY_ADDRESSES = CustomRole.of(
+    "bezelDeployAddresses", "Make load balancers and certificates", _ADDRESS_READS, _ADDRESS_WRITES
+)
+# Granted under a condition (`access.records_of`): who sets the records of other names can take them over.
+DEPLOY_RECORDS = CustomRole.of("bezelDeployRecords", "Set the records of addresses", _RECORD_WRITES)
 # Each is granted under a condition that limits it to the roles that stacks grant on that (`access.only_roles`,
 # `bezel_components.base.granted_roles`): the account could else grant any role, to itself as well. Three, because a
 # role may be harmless on a service and not on the project.
@@ -160,5 +201,7 @@ DEPLOY_RESOURCE_GRANTS = CustomRole.of(
 )
 LIMITED = (DEPLOY_PROJECT_GRANTS, DEPLOY_ACCOUNT_GRANTS, DEPLOY_RESOURCE_GRANTS)
 """Roles that are granted under a condition on the roles that may be granted by them."""
-ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, *LIMITED)
+OF_DOMAINS = (PREVIEW_ADDRESSES, DEPLOY_ADDRESSES, DEPLOY_RECORDS)
+"""Roles of a foundation that names domains."""
+ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, *OF_DOMAINS, *LIMITED)
 """All custom roles of the foundation."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bezel.planner.address.domain import domain_problem
 from bezel.planner.base.members import member_problem
 from bezel.planner.base.names import is_project_id
 from bezel_base.errors import NOT_SET, Problem, WrongValueError, format_value
@@ -27,7 +28,7 @@ NEEDED_BY_PIPELINE = ("repository", "repository_id", "billing_account", "alert_e
 """Settings that are required unless there is no forge."""
 _OF_PIPELINE = (
     *("repository", "repository_id", "forge", "issuer", "main_branch", "environments", "deploy_workflows"),
-    *("weights_buckets", "secrets"),
+    *("weights_buckets", "secrets", "domains"),
 )
 _OF_BUDGET = ("alert_email", "budget", "currency")
 _TITLE = "The project cannot be set up"
@@ -97,6 +98,11 @@ class Settings(BaseModel):
         (), description="buckets of weights that stacks read or create; default <project>-models"
     )
     secrets: tuple[str, ...] = Field((), description="secrets that stacks may give their servers access to")
+    domains: tuple[str, ...] = Field(
+        (),
+        description="domains that stacks may have as an address, with a load balancer, a certificate and their records",
+        examples=["llm.acme.example"],
+    )
     smoke_users: tuple[str, ...] = Field(
         (),
         description="who may call services as the smoke account, which is made for them: user:NAME, group:NAME or "
@@ -259,6 +265,13 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
     faults = {name: member_problem(name) for name in settings.smoke_users}
     problems += [Problem(key("smoke_users"), name, *fault) for name, fault in faults.items() if fault]
+    refused = {name: domain_problem(name) for name in settings.domains}
+    problems += [
+        Problem(key("domains"), name, f"{consequence}.", f"{repair}.")
+        for name, text in refused.items()
+        if text
+        for consequence, _, repair in [text.partition("; ")]
+    ]
     loose = [name for name in settings.deploy_workflows if not re.fullmatch(_WORKFLOW, name)]
     consequence = "expected a workflow file at a commit: a branch or tag could be moved to other steps."
     repair = "write OWNER/NAME/.github/workflows/FILE@COMMIT, with the 40 digits of the commit."

@@ -81,6 +81,20 @@ def one_of_secrets(projects: Iterable[str], secrets: Iterable[str]) -> str:
     return " || ".join(f'resource.name == "{name}"' for name in names)
 
 
+def records_of(domains: Iterable[str]) -> str:
+    """Condition of a binding: a record set is the address of one of these domains, or the proof of its certificate.
+
+    Cloud DNS asks for a permission on a record set on its zone as well, so zones pass.
+    """
+    records = [f"{name}./{kind}" for domain in domains for name, kind in _records(domain)]
+    listed = "".join(f' || resource.name.endsWith("/rrsets/{record}")' for record in records)
+    return f'resource.type != "dns.googleapis.com/ResourceRecordSet"{listed}'
+
+
+def _records(domain: str) -> Iterable[tuple[str, str]]:
+    return ((domain, "A"), (f"_acme-challenge.{domain}", "CNAME"))
+
+
 def only_roles(roles: Iterable[str]) -> str:
     """Condition of a binding: a change of a policy grants and takes these roles only, and none in other requests."""
     return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly({_texts(roles)})"

@@ -43,6 +43,8 @@ APIS = (
     "sts.googleapis.com",
     "tpu.googleapis.com",
 )
+ADDRESS_APIS = ("certificatemanager.googleapis.com", "dns.googleapis.com")
+"""Those of addresses, where the settings name domains."""
 _GRANTABLE = {
     permissions.DEPLOY_PROJECT_GRANTS: granted_roles.ON_PROJECT,
     permissions.DEPLOY_ACCOUNT_GRANTS: granted_roles.ON_ACCOUNT,
@@ -66,7 +68,7 @@ def deploy(settings: Settings, project: str) -> dict[str, Any]:
     """
     number, existing = _looked_up(settings, project)
     labels = {"managed-by": NAMESPACE, "owner": settings.owner, "environment": "prod", "expires-at": "never"}
-    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=APIS))
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=_apis(settings)))
     bucket = StateBucket(
         "state",
         StateBucketArgs(project=project, bucket=settings.bucket_of(project), location=settings.region, labels=labels),
@@ -153,8 +155,7 @@ def _pipeline(
             permissions=list(role.permissions),
             opts=_after(apis, bucket),
         )
-        for role in permissions.ROLES
-        if role is not permissions.DEPLOY_SECRETS or settings.secrets
+        for role in _roles(settings)
     ]
     preview = PipelineAccount(
         "preview",
@@ -172,6 +173,19 @@ def _pipeline(
         "deploy_account": deployer.email,
     }
     return [preview, deployer], outputs
+
+
+def _apis(settings: Settings) -> tuple[str, ...]:
+    return tuple(sorted((*APIS, *(ADDRESS_APIS if settings.domains else ()))))
+
+
+def _roles(settings: Settings) -> list[permissions.CustomRole]:
+    """The custom roles that a foundation with these settings grants."""
+    left_out = {
+        *(() if settings.secrets else (permissions.DEPLOY_SECRETS,)),
+        *(() if settings.domains else permissions.OF_DOMAINS),
+    }
+    return [role for role in permissions.ROLES if role not in left_out]
 
 
 def _looked_up(settings: Settings, project: str) -> tuple[str, Existing]:
@@ -206,6 +220,7 @@ def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str)
         project_roles=(
             Grant(role=_role(project, permissions.PREVIEW)),
             Grant(role=_role(project, permissions.PREVIEW_WEIGHTS), title="weights", condition=weights),
+            *((Grant(role=_role(project, permissions.PREVIEW_ADDRESSES)),) if settings.domains else ()),
         ),
         bucket=bucket,
         bucket_roles=(
@@ -239,6 +254,12 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
             access.one_of_secrets((number, project), settings.secrets), access.only_roles(granted_roles.ON_SECRET)
         )
         grants.append(Grant(role=_role(project, permissions.DEPLOY_SECRETS), title="secrets", condition=secrets))
+    if settings.domains:
+        records = access.records_of(settings.domains)
+        grants += [
+            Grant(role=_role(project, permissions.DEPLOY_ADDRESSES)),
+            Grant(role=_role(project, permissions.DEPLOY_RECORDS), title="domains", condition=records),
+        ]
     others = f"!({access.below(bucket, *_OWN_FOLDERS)})"
     return PipelineAccountArgs(
         project=project,

@@ -228,8 +228,30 @@ def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) 
 
 
 @pytest.mark.slow
-def test_no_right_over_secrets_is_granted_where_none_is_named() -> None:
-    assert not [one for one in declarations_of().all if "bezelDeploySecrets" in one.name]
+def test_rights_over_secrets_and_addresses_need_their_names() -> None:
+    names = [one.name for one in declarations_of().all]
+    assert not [name for name in names if "Secrets" in name or "Addresses" in name or "Records" in name]
+    assert not {"apis-dns", "apis-certificatemanager"} & set(names)
+
+
+@pytest.mark.slow
+def test_records_are_set_for_the_named_domains_alone() -> None:
+    made = declarations_of(domains=("llm.acme.example", "chat.acme.example"))
+    (grant,) = [one for one in made.all if str(one.inputs.get("role", "")).endswith("/bezelDeployRecords")]
+    (role,) = [one for one in made.of("IAMCustomRole") if one.name == "role-bezelDeployRecords"]
+    assert grant.inputs["condition"]["expression"].split(" || ") == [
+        'resource.type != "dns.googleapis.com/ResourceRecordSet"',
+        *(
+            f'resource.name.endsWith("/rrsets/{record}")'
+            for domain in ("llm.acme.example", "chat.acme.example")
+            for record in (f"{domain}./A", f"_acme-challenge.{domain}./CNAME")
+        ),
+    ]
+    others = [one for one in made.of("IAMCustomRole") if one.name != role.name]
+    assert set(role.inputs["permissions"]) == {
+        f"dns.resourceRecordSets.{verb}" for verb in ("create", "delete", "update")
+    }
+    assert not [one.name for one in others if set(role.inputs["permissions"]) & set(one.inputs["permissions"])]
 
 
 @pytest.mark.slow

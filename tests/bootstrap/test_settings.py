@@ -37,6 +37,7 @@ def problems(changes: dict[str, Any], project: str | None = PROJECT) -> list[str
         ({"issuer": "http://forge.example"}, "--issuer = http://forge.example"),
         ({"weights_buckets": (f"{PROJECT}-pulumi-state",)}, f"--weights_buckets = {PROJECT}-pulumi-state"),
         ({"weights_buckets": ('a" || true || "',)}, "--names = a"),
+        ({"domains": ("llm.acme.example", "*.acme.example")}, "--domains = *.acme.example\n   a certificate of"),
         ({"environments": ("none",)}, "--names = none"),
         ({"main_branch": "main'"}, "--main_branch = main'"),
         (
@@ -67,7 +68,7 @@ def test_all_problems_are_found_at_once() -> None:
         {"budget": "250"},
         {"forge": "gitea", "issuer": "http://127.0.0.1:1/oidc"},
         {"environments": ["dev", "prod-eu.1"]},
-        {"secrets": ["hf-token"], "weights_buckets": ["a.b_c"]},
+        {"secrets": ["hf-token"], "weights_buckets": ["a.b_c"], "domains": ["llm.acme.example"]},
         {"issuer": ""},
         {"deploy_workflows": ["acme/p/.github/workflows/deploy.yml@" + "0" * 40]},
     ],

@@ -111,6 +111,7 @@ BILLED = ["--billing-account", "012345-6789AB-CDEF01"]
         (["--environment", "dev"], "--environment = "),
         (["--weights-bucket", "w-1"], "--weights-bucket = "),
         (["--secret", "hf-token"], "--secret = "),
+        (["--domain", "llm.acme.example"], "--domain = "),
         (["--alert-email", "a@acme.example"], "--alert-email = a@acme.example\n   no budget is made"),
         (["--budget", "100"], "--budget = 100\n   no budget is made"),
         (BILLED, "--alert-email = (not set)\n   it is required"),

@@ -35,7 +35,7 @@ _IDENTIFIED_PROTOCOLS = {"", "HTTP", "HTTPS", "HTTP2", "H2C"}
 _REFERENCE = re.compile(r"\w*service|group", re.IGNORECASE)
 _NOT_KNOWN = "(not known before the deploy)"
 _CONSEQUENCE = "nothing there checks who calls: anyone on the internet could use what is behind it, at your cost."
-_PLAIN_CONSEQUENCE = "callers send their tokens unencrypted: whoever reads one may call in their name."
+_PLAIN_CONSEQUENCE = "callers send their tokens unencrypted: a person who reads one may call in their name."
 _PLAIN_REPAIR = "use a TargetHttpsProxy; a plain one may redirect to it (defaultUrlRedirect.httpsRedirect), no more."
 _REPAIR = (
     "lead it to Cloud Run (a RegionNetworkEndpointGroup with cloudRun) of this program, or enable Identity-Aware Proxy "
@@ -99,8 +99,8 @@ def _ends(rule: LinkedResource, computes: list[LinkedResource]) -> tuple[list[st
                 todo += following
                 ends += strangers
         elif not _identifies_callers(resource):
-            ends.append(_shown(resource))
-    proxies = [_shown(each) for each in done if _PLAIN_PROXY.fullmatch(each.token)]
+            ends.append(_typed_name(resource))
+    proxies = [_typed_name(each) for each in done if _PLAIN_PROXY.fullmatch(each.token)]
     return ends, proxies if answers else []
 
 
@@ -115,7 +115,7 @@ def _identifies_callers(resource: LinkedResource) -> bool:
     return resource.token == _VPN  # of a peer that has the shared key
 
 
-def _shown(resource: LinkedResource) -> str:
+def _typed_name(resource: LinkedResource) -> str:
     return f"{resource.token.rpartition(':')[2]} {resource.name}"
 
 

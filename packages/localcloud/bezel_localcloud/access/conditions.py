@@ -58,6 +58,8 @@ _TYPES = {
     "repositories": ("artifactregistry", "Repository"),
     "services": ("run", "Service"),
     "serviceAccounts": ("iam", "ServiceAccount"),
+    "rrsets": ("dns", "ResourceRecordSet"),
+    "managedZones": ("dns", "ManagedZone"),
     "projects": ("cloudresourcemanager", "Project"),
 }
 _MODIFIED = "iam.googleapis.com/modifiedGrantsByRole"

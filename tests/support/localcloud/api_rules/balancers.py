@@ -60,6 +60,20 @@ RULES = [
         "Atomically updates the ResourceRecordSet collection",
     ),
     (
+        "a reference to another resource needs the permission to use it",
+        ["load_balancing/rights.a_reference_needs_the_permission_to_use_it"],
+        "docs: IAM roles and permissions of Compute Engine",
+        "",
+        "",
+    ),
+    (
+        "a condition of a binding may name a record set; the permission is needed on the zone too",
+        ["load_balancing/rights.a_condition_may_name_a_record_set_of_a_zone"],
+        "docs: google_dns_managed_zone_iam_member of the provider",
+        "",
+        "",
+    ),
+    (
         "a zone with records is not deleted",
         ["load_balancing/dns.a_zone_goes_only_when_it_is_empty"],
         "reports of Cloud DNS's users: terraform-provider-google#1572",

@@ -17,7 +17,7 @@ from bezel_localcloud.routing.operations_api import serve_operations
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.certificate_manager.kinds import CERTIFICATE, ENTRY, KINDS, MAP, ManagerKind
 from bezel_localcloud.services.load_balancing.certificates import advance, manager_json
-from bezel_localcloud.services.load_balancing.references import MANAGER, users
+from bezel_localcloud.services.load_balancing.references import MANAGER, use_permission, users
 
 api = Api(
     "certificatemanager.googleapis.com",
@@ -43,7 +43,7 @@ def _create(kind: ManagerKind, call: Call) -> Json:
     if refused := sorted(key for key, value in call.body.items() if value and key not in kind.settable | {"name"}):
         raise unserved_error(f"{', '.join(refused)} of {kind.collection}")
     body = {key: value for key, value in call.body.items() if key in kind.settable}
-    row = kind.completed(name, _with_names(kind, call, body)) | {"name": name, "createTime": now}
+    row = kind.completed(name, _with_names(kind, call, body, {})) | {"name": name, "createTime": now}
     call.check_absent(kind.row_kind, name, f"Resource '{name}' already exists")
     return _write(kind, call, "create", name, row)
 
@@ -55,9 +55,10 @@ def _parent(kind: ManagerKind, call: Call) -> str:
     return place
 
 
-def _with_names(kind: ManagerKind, call: Call, body: Json) -> Json:
-    """A body in which each reference is the name of a resource that exists."""
+def _with_names(kind: ManagerKind, call: Call, body: Json, old: Json) -> Json:
+    """A body in which each reference is the name of a resource that exists; the caller may use those that are new."""
     part = body.get("managed") if kind is CERTIFICATE else body
+    before = old.get("managed", {}) if kind is CERTIFICATE else old
     for field, collection in kind.references:
         names = []
         for text in (part or {}).get(field) or []:
@@ -65,6 +66,8 @@ def _with_names(kind: ManagerKind, call: Call, body: Json) -> Json:
             if call.cloud.store.get(f"certificatemanager/{collection}", name) is None:
                 why = f"invalid {collection.removesuffix('s')} name {text!r}: it does not exist"
                 raise invalid(why, (field, why))
+            if name not in before.get(field, []):
+                call.require(use_permission(name), f"projects/{PROJECT}")
             names.append(name)
         if part and names:
             part[field] = names
@@ -106,7 +109,7 @@ def _patch(kind: ManagerKind, call: Call) -> Json:
         raise invalid("The update mask is empty.", ("update_mask", "is required"))
     changed = apply_mask(row, call.body, mask, f"certificatemanager.{kind.message}", kind.changeable)
     kept = {key: value for key, value in row.items() if key not in kind.changeable}
-    new = kind.completed(row["name"], _with_names(kind, call, kept | changed))
+    new = kind.completed(row["name"], _with_names(kind, call, kept | changed, row))
     if "certificates" in mask:
         new["_changed"] = call.cloud.pace.now()
     return _write(kind, call, "update", row["name"], new)

@@ -38,6 +38,7 @@ from bezel_localcloud.services.load_balancing.references import (
     address_named,
     exists,
     references,
+    use_permission,
     users,
     with_names,
 )
@@ -66,7 +67,7 @@ def _begin_insert(kind: BalancerKind, call: Call) -> str:
         raise ApiError("PERMISSION_DENIED", text, reason="quotaExceeded")
     if kind is HTTPS_PROXY and not (body.get("sslCertificates") or body.get("certificateMap")):
         raise missing("resource.sslCertificates")
-    body = _with_address(kind, store, body)
+    body = _with_address(kind, call, body)
     number = str(store.next_number("compute id") + 10**18)
     now = timestamp(call.cloud.pace.now())
     put_row(call, kind, name, body | {"id": number, "creationTimestamp": now})
@@ -78,15 +79,18 @@ def _settable(kind: BalancerKind, body: Json) -> Json:
     return dict(with_names(kind, kept))
 
 
-def _with_address(kind: BalancerKind, store: Store, body: Json, name: str = "") -> Json:
-    """A body with its address, once all that it refers to exists.
+def _with_address(kind: BalancerKind, call: Call, body: Json, name: str = "", old: Row | None = None) -> Json:
+    """A body with its address, once all that it refers to exists, and the caller may use what it did not refer to.
 
     Raises:
-        ApiError: 404 for a resource that does not exist, 400 for an address in use.
+        ApiError: 404 for a resource that does not exist, 403 for one that may not be used, 400 for an address in use.
     """
+    store, old_references = call.cloud.store, set(references(kind, old or {}))
     for target in references(kind, body):
         if not exists(store, target):
             raise not_found(target)
+        if target not in old_references:
+            call.require(use_permission(target), f"projects/{PROJECT}")
     if kind is ADDRESS:
         return body if name else body | {"address": _free_address(store, body["ipVersion"])}
     if kind is not FORWARDING_RULE or name:
@@ -99,6 +103,8 @@ def _with_address(kind: BalancerKind, store: Store, body: Json, name: str = "") 
             if "/" in sent
             else wrong("resource.IPAddress", sent, "Expected an IP address, or the name of a global address.")
         )
+    if any(row.get("address") == address for _, row in store.rows(ADDRESS.permissions)):
+        call.require("compute.globalAddresses.use", f"projects/{PROJECT}")
     address = address or _free_address(store, body.get("ipVersion", "IPV4"))
     for _, other in store.rows(kind.permissions):
         if (other["IPAddress"], other["portRange"]) == (address, body["portRange"]):
@@ -161,7 +167,7 @@ def _begin_change(kind: BalancerKind, call: Call, verb: str, change: Callable[[J
     before = {key: value for key, value in old.items() if not key.startswith("_") and key not in PLATFORMS}
     before = {key: value for key, value in before.items() if key in kind.served | {"name", "description", "labels"}}
     new = complete(kind, change(before, body | nulls) | {key: old[key] for key in kind.fixed if key in old})
-    new = _with_address(kind, call.cloud.store, new, name)
+    new = _with_address(kind, call, new, name, old)
     put_row(call, kind, name, new | {key: old[key] for key in ("id", "creationTimestamp", "labels") if key in old})
     return begin_timed(call, verb, name, old["id"], SECONDS)
 
@@ -225,7 +231,7 @@ def _set_field(kind: BalancerKind, verb: str, field: str, call: Call) -> Json:
         for required in kind.required:
             if not new.get(required):
                 raise missing(required)
-        put_row(call, kind, name, _with_address(kind, call.cloud.store, new, name))
+        put_row(call, kind, name, _with_address(kind, call, new, name, old))
         return begin_timed(call, verb, name, old["id"], SECONDS)
 
     return once(call, begin)

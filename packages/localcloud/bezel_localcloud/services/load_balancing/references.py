@@ -14,6 +14,12 @@ MANAGER = "//certificatemanager.googleapis.com/"
 """Begins a link to a resource of Certificate Manager."""
 _MANAGER_LINK = re.compile(r"(?:https:)?//certificatemanager\.googleapis\.com/(?:v1/)?")
 _OF_MANAGER = frozenset({"certificateMaps", "certificates"})
+# Source: the published list of permissions, in which SSL certificates of Compute Engine have no `use`.
+_USES = {
+    "certificateMaps": "certificatemanager.certmaps.use",
+    "certificates": "certificatemanager.certs.use",
+    "dnsAuthorizations": "certificatemanager.dnsauthorizations.use",
+}
 
 
 def with_names(kind: BalancerKind, value: Any) -> Any:
@@ -61,6 +67,14 @@ def row_kind(name: str) -> str:
     if collection in _OF_MANAGER:
         return f"certificatemanager/{collection}"
     return OF_COLLECTION[collection].permissions if collection in OF_COLLECTION else ""
+
+
+def use_permission(name: str) -> str:
+    """The permission to refer to a resource of a name."""
+    collection = name.split("/")[-2]
+    if collection in _USES:
+        return _USES[collection]
+    return f"compute.{row_kind(name)}.{'get' if collection == 'sslCertificates' else 'use'}"
 
 
 def exists(store: Store, name: str) -> bool:
