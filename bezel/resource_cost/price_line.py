@@ -12,6 +12,7 @@ from bezel.resource_cost.stack_cost import StackCost
 
 ARROW = "->"
 _CENTS = 2
+_DIGITS_OF_DATA = 3
 _NOT_DETERMINED = StackCost(*(Unpriced("the price was not determined"),) * 3, missing=("the price was not determined",))
 
 
@@ -22,7 +23,7 @@ def price_line(before: StackCost | None, after: StackCost | None) -> str:
         before: of the state's resources; None where it was not determined.
         after: of the planned resources; None where it was not determined.
     """
-    line = ", ".join(price_parts(before, after))
+    line = ", ".join(price_parts(before, after)) + _data(after or before)
     missing = missing_of(before, after)
     return f"{line}; unknown: {'; '.join(missing)}" if missing else line
 
@@ -40,8 +41,15 @@ def price_parts(before: StackCost | None, after: StackCost | None) -> tuple[str,
 def price_now(cost: StackCost) -> str:
     """The line of a program whose state is not known: its price after the change alone."""
     hourly, monthly, idle = (_amount(amount) for amount in (cost.hourly, cost.monthly, cost.idle_hourly))
-    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h"
+    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}"
     return f"{line}; unknown: {'; '.join(cost.missing)}" if cost.missing else line
+
+
+def _data(cost: StackCost | None) -> str:
+    """The price of data that the sums leave out, as how much there will be is unknown."""
+    if cost is None or cost.gib is None:
+        return ""
+    return f"; data through the load balancer: unknown, {text(cost.gib, _DIGITS_OF_DATA)} USD a GiB in and out each"
 
 
 def missing_of(before: StackCost | None, after: StackCost | None) -> tuple[str, ...]:
@@ -66,7 +74,8 @@ def cost_of_json(document: object) -> StackCost | None:
     missing = tuple(str(item) for item in listed) if isinstance(listed, list) else ()
     hourly, monthly, idle = (_read(document.get(f"{name}_usd")) for name in ("hourly", "monthly", "idle_hourly"))
     unknown = any(isinstance(amount, Unpriced) for amount in (hourly, monthly, idle))
-    return StackCost(hourly, monthly, idle, missing or (("a price without a reason",) if unknown else ()))
+    gib = _read(document["gib_usd"]) if "gib_usd" in document else None
+    return StackCost(hourly, monthly, idle, missing or (("a price without a reason",) if unknown else ()), gib=gib)
 
 
 def _change(old: Amount, new: Amount, unit: str) -> str:

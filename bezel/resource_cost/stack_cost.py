@@ -1,5 +1,7 @@
 """Cost of a list of resources, e.g. of a stack's state or of its planned resources: per hour, per month, idle.
 
+Accelerators and load balancers cost; data through a load balancer has a price a GiB beside the sums.
+
 Owns what counts once: a component is no resource of the cloud, and the request for a lease and the wait for it are one
 machine. An unknown part makes the sum unknown, and is named. Leaves the limits to `policies`.
 """
@@ -15,6 +17,7 @@ from bezel.resource_cost.hardware import SERVICE, Hardware, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
 from bezel.resource_cost.prices.gpu_service import GpuService
 from bezel.resource_cost.prices.leases import Lease
+from bezel.resource_cost.prices.load_balancing import LoadBalancers, endpoint_regions, is_part, load_balancers
 from bezel.resource_cost.prices.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 from bezel_base.errors import Problem
 
@@ -67,14 +70,15 @@ class StateResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StackCost:
-    """Cost of all accelerators of a stack.
+    """Cost of all accelerators and load balancers of a stack.
 
     Attributes:
         hourly: with everything running.
         monthly: at most: all instances for 730 hours, a lease in its hours of a month, any other until its end.
         idle_hourly: without traffic: the minimum of instances, and all leased machines.
         missing: what is unknown: price rows that the catalogue does not hold, and inputs.
-        count: number of services and leases with accelerators.
+        count: number of services and leases with accelerators, forwarding rules and unused addresses.
+        gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
     """
 
     hourly: Amount = _ZERO
@@ -82,14 +86,17 @@ class StackCost:
     idle_hourly: Amount = _ZERO
     missing: tuple[str, ...] = ()
     count: int = 0
+    gib: Amount | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Amounts as decimal strings, None where unknown."""
+        """Amounts as decimal strings, None where unknown; data only where there is a load balancer."""
+        data = {} if self.gib is None else {"gib_usd": _text(self.gib)}
         return {
             "hourly_usd": _text(self.hourly),
             "monthly_usd": _text(self.monthly),
             "idle_hourly_usd": _text(self.idle_hourly),
             "missing": list(self.missing),
+            **data,
         }
 
 
@@ -111,7 +118,7 @@ class PaidLeases:
 
 
 def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
-    """The cost of resources together; resources without accelerators cost nothing here."""
+    """The cost of resources together; what is neither an accelerator nor a load balancer costs nothing here."""
     paid = PaidLeases()
     hourly: list[Amount] = []
     monthly: list[Amount] = []
@@ -132,7 +139,24 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         for amount, kind in zip(amounts, (hourly, monthly, idle), strict=True):
             kind.append(amount)
         missing += [reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reasons]
-    return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count)
+    balancers = _balancers([(resource.type, inputs) for resource, inputs in pairs])
+    if balancers is not None:
+        count += balancers.count
+        for amount, kind in ((balancers.hourly, hourly), (balancers.monthly, monthly), (balancers.hourly, idle)):
+            kind.append(amount)
+        missing += balancers.hourly.reasons if isinstance(balancers.hourly, Unpriced) else ()
+    gib = balancers.gib if balancers is not None and balancers.rules else None
+    return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count, gib)
+
+
+def _balancers(pairs: list[tuple[str, Inputs]]) -> LoadBalancers | None:
+    """The load balancers of a list; unpriced where an input of one cannot be read."""
+    parts = [(token, inputs) for token, inputs in pairs if is_part(token)]
+    try:
+        return load_balancers(parts, endpoint_regions(pairs))
+    except InputError as error:
+        unknown = Unpriced(*(_input("a load balancer", problem) for problem in error.problems))
+        return LoadBalancers(len(parts), len(parts), unknown, unknown)
 
 
 def cost_in_stack(token: str, inputs: Inputs, services: Iterable[Inputs]) -> Hardware | BeyondDeclaration | None:

@@ -69,17 +69,29 @@ class Limits(PolicyConfig):
         return environment, limits[environment]
 
 
-def _limits(name: str, limit: Any, what: str) -> type[Limits]:
+class StackLimits(Limits):
+    """Limits of a stack's sums, with what its load balancers are expected to process."""
+
+    traffic_gib: float | None = Field(
+        None, ge=0, description="GiB a month through a stack's load balancers, in and out together, that are counted"
+    )
+
+
+L = TypeVar("L", bound=Limits)
+
+
+def _limits(base: type[L], name: str, limit: Any, what: str) -> type[L]:
     """The model of limits of one kind."""
     names: JsonDict = {"propertyNames": {"pattern": ENVIRONMENT_PATTERN}}
     field = Field(min_length=1, description=f"environment -> {what}", json_schema_extra=names)
-    return create_model(name, __base__=Limits, limits=(dict[str, limit], field))
+    return create_model(name, __base__=base, limits=(dict[str, limit], field))
 
 
-UsdLimits = _limits("UsdLimits", Annotated[float, Field(gt=0)], "maximum in USD")
-CountLimits = _limits("CountLimits", Annotated[int, Field(ge=0)], "maximum number of instances")
-HourLimits = _limits("HourLimits", Annotated[float, Field(gt=0)], "maximum in hours")
-NameLimits = _limits("NameLimits", list[str], "names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`")
+UsdLimits = _limits(Limits, "UsdLimits", Annotated[float, Field(gt=0)], "maximum in USD")
+StackUsdLimits = _limits(StackLimits, "StackUsdLimits", Annotated[float, Field(gt=0)], "maximum in USD")
+CountLimits = _limits(Limits, "CountLimits", Annotated[int, Field(ge=0)], "maximum number of instances")
+HourLimits = _limits(Limits, "HourLimits", Annotated[float, Field(gt=0)], "maximum in hours")
+NameLimits = _limits(Limits, "NameLimits", list[str], "names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`")
 
 
 def read_config(model: type[C], values: Mapping[str, object], *, policy: str) -> C:

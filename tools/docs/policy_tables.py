@@ -79,6 +79,8 @@ def _bounds(about: dict[str, Any]) -> str:
 
 
 def _format_default(default: object) -> str:
+    if default is None:
+        return "not stated"
     if default in ([], {}):
         return "none"
     return ", ".join(f"`{item}`" for item in default) if isinstance(default, list) else f"`{default}`"

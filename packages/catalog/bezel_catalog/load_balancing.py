@@ -1,4 +1,4 @@
-"""List prices of load balancers: forwarding rules by the hour, and the data that they pass on.
+"""List prices of load balancers: forwarding rules and unused addresses by the hour, and the data that they pass on.
 
 Data: load_balancing.toml. Leaves what an address costs to the planner.
 """
@@ -19,12 +19,13 @@ SERVICE, TIER = "load-balancing", "premium"
 EVERYWHERE = "global"
 """The region of a price that holds in all of them."""
 FIRST_RULES, FURTHER_RULE = "first five forwarding rules", "further forwarding rule"
+UNUSED_ADDRESS = "reserved external address without a use"
 DATA_IN, DATA_OUT = "inbound data", "outbound data"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancingPrice:
-    """Price of an item in some regions, in USD per `unit`: "rule-hour" or "gib"."""
+    """Price of an item in some regions, in USD per `unit`: "rule-hour", "address-hour" or "gib"."""
 
     id: str
     item: str

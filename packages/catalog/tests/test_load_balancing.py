@@ -13,11 +13,13 @@ from bezel_catalog.load_balancing import (
     EVERYWHERE,
     FIRST_RULES,
     FURTHER_RULE,
+    UNUSED_ADDRESS,
     load_balancing_price,
     load_balancing_prices,
 )
 from bezel_catalog.loader import region_names
 
+UNITS = {FIRST_RULES: "rule-hour", FURTHER_RULE: "rule-hour", UNUSED_ADDRESS: "address-hour"}
 ROWS = load_balancing_prices().values()
 
 
@@ -27,7 +29,7 @@ def test_each_row_is_dated_positive_and_of_a_region() -> None:
     for row in ROWS:
         assert list(check_dated(row.id, row)) == []
         assert row.usd_per_unit > 0
-        assert row.unit == ("rule-hour" if row.item in (FIRST_RULES, FURTHER_RULE) else "gib")
+        assert row.unit == UNITS.get(row.item, "gib")
         assert set(row.regions) <= (region_names() if row.unit == "gib" else {EVERYWHERE})
 
 
@@ -43,6 +45,6 @@ def test_an_item_is_priced_where_it_has_a_row_only() -> None:
         assert isinstance(load_balancing_price(item, "asia-southeast1"), Unpriced)
 
 
-@pytest.mark.parametrize("item", [FIRST_RULES, FURTHER_RULE])
+@pytest.mark.parametrize("item", UNITS)
 def test_rules_have_no_price_of_a_single_region(item: str) -> None:
     assert str(load_balancing_price(item, "us-east4")) == f"load-balancing, {item}, us-east4, premium"

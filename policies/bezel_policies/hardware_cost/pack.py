@@ -3,7 +3,7 @@
 from pulumi_policy import Policy
 
 from bezel_policies.adapter import resource_policy, stack_policy
-from bezel_policies.config import CountLimits, HourLimits, NameLimits, UsdLimits
+from bezel_policies.config import CountLimits, HourLimits, NameLimits, StackUsdLimits, UsdLimits
 from bezel_policies.hardware_cost import rules
 
 NAME = "hardware-cost"
@@ -16,6 +16,6 @@ POLICIES: list[Policy] = [
     resource_policy(HourLimits, rules.run_duration),
     resource_policy(UsdLimits, rules.lease_ceiling),
     resource_policy(NameLimits, rules.provisioning_models),
-    stack_policy(UsdLimits, rules.stack_hourly_ceiling),
-    stack_policy(UsdLimits, rules.stack_monthly_ceiling),
+    stack_policy(StackUsdLimits, rules.stack_hourly_ceiling),
+    stack_policy(StackUsdLimits, rules.stack_monthly_ceiling),
 ]

@@ -10,18 +10,34 @@ from decimal import ROUND_CEILING, Decimal
 from functools import wraps
 from typing import Any
 
-from bezel.planner.base.money import Amount, Unpriced, total
+from bezel.planner.base.money import Amount, Unpriced, times, total
 from bezel.planner.base.repairs import to_number
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.planner.rules.lease_checks import RUN_SECONDS
 from bezel.resource_cost.hardware import SERVICE, Foreign, Hardware, Unreadable, hardware_of
 from bezel.resource_cost.inputs import InputError, Inputs, plainly
 from bezel.resource_cost.prices.gpu_service import GpuService
 from bezel.resource_cost.prices.leases import MODELS, Lease
+from bezel.resource_cost.prices.load_balancing import (
+    DATA,
+    LoadBalancers,
+    endpoint_regions,
+    is_part,
+    load_balancers,
+)
 from bezel.resource_cost.prices.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 from bezel.resource_cost.stack_cost import PaidLeases, cost_in_stack, monthly_of
 from bezel_base.errors import NOT_SET, Problem
-from bezel_policies.config import Limits
+from bezel_policies.config import Limits, StackLimits
 
+_BALANCER_REPAIR = (
+    "have the owner of the limits add the GiB that are expected in a month, in and out together, to this policy, e.g. "
+    '`"traffic_gib": 100`.'
+)
+_BALANCER_ROW = (
+    "choose hardware and regions with a price in the catalogue, or have the owner of the limits exempt the type of a "
+    'rule without one: `"exempt": ["gcp:compute/forwardingRule:ForwardingRule"]`.'
+)
 Rule = Callable[[str, Inputs, Limits], Iterator[Problem]]
 _MISSING_ROW = (
     "choose hardware with a price in the catalogue, or add the row to "
@@ -139,13 +155,13 @@ def run_duration(token: str, inputs: Inputs, config: Limits) -> Iterator[Problem
         )
 
 
-def stack_hourly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits) -> Iterator[Problem]:
-    """All accelerators of a stack together cost no more per hour than its environment may spend."""
+def stack_hourly_ceiling(resources: Iterable[tuple[str, Inputs]], config: StackLimits) -> Iterator[Problem]:
+    """All accelerators and load balancers of a stack cost no more per hour than its environment may spend."""
     yield from _sums(resources, config, "an hour", lambda hardware: hardware.hourly)
 
 
-def stack_monthly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits) -> Iterator[Problem]:
-    """All accelerators of a stack together cost no more in the most expensive month than its environment may spend."""
+def stack_monthly_ceiling(resources: Iterable[tuple[str, Inputs]], config: StackLimits) -> Iterator[Problem]:
+    """All accelerators and load balancers of a stack cost no more in the most expensive month than it may spend."""
     yield from _sums(resources, config, "a month", monthly_of)
 
 
@@ -197,17 +213,20 @@ def _shorter(seconds: int) -> str:
 
 def _sums(
     resources: Iterable[tuple[str, Inputs]],
-    config: Limits,
+    config: StackLimits,
     per: str,
     amount_of: Callable[[Hardware | BeyondDeclaration], Amount],
 ) -> Iterator[Problem]:
     """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
+    balancers: dict[tuple[str, float], list[tuple[str, Inputs]]] = {}
     paid = PaidLeases()
     pairs = list(resources)
     services = [inputs for token, inputs in pairs if token == SERVICE]
     for token, inputs in pairs:
         try:
+            if is_part(token) and token not in config.exempt:
+                balancers.setdefault(config.of(inputs.at("labels")), []).append((token, inputs))
             cost = cost_in_stack(token, inputs, services)
             exempt = isinstance(cost, Foreign) and token in config.exempt
             if cost is None or exempt or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
@@ -215,17 +234,43 @@ def _sums(
             amounts.setdefault(config.of(cost.labels), []).append(amount_of(cost))
         except InputError as error:
             yield from error.problems
-    for (environment, limit), parts in amounts.items():
-        count = f"{len(parts)} resource{'s' * (len(parts) > 1)} with accelerators"
-        together = total(parts)
-        if isinstance(together, Unpriced):
-            consequence = f"their sum has no price. Missing: {together.reason}."
-            yield Problem("stack", count, consequence, "choose hardware with a price in the catalogue.")
-        elif together.usd > Decimal(str(limit)):
-            consequence = f"at most {_usd(together.usd)} USD {per} with everything running; "
-            consequence += f"a stack of {environment} may spend {limit:g}."
-            repair = "run fewer of them, or have the owner of the limits raise the limit."
-            yield Problem("stack", count, consequence, repair)
+    for key in dict.fromkeys([*amounts, *balancers]):
+        try:
+            together = load_balancers(balancers.get(key, []), endpoint_regions(pairs))
+        except InputError as error:
+            yield from error.problems
+            continue
+        parts = [*amounts.get(key, []), *(_amounts_of(together, config, per) if together else ())]
+        yield from _over_sum(*key, parts, together, per, len(amounts.get(key, [])))
+
+
+def _amounts_of(balancers: LoadBalancers, config: StackLimits, per: str) -> list[Amount]:
+    """What load balancers cost without traffic, and for the data that the configuration states."""
+    gib = None if config.traffic_gib is None else Decimal(str(config.traffic_gib))
+    data = balancers.data_monthly(gib)
+    if per == "an hour":
+        return [balancers.hourly, times(data, Decimal(1) / HOURS_PER_MONTH)]
+    return [balancers.monthly, data]
+
+
+def _over_sum(
+    environment: str, limit: float, parts: list[Amount], balancers: LoadBalancers | None, per: str, accelerators: int
+) -> Iterator[Problem]:
+    count = f"{accelerators} resource{'s' * (accelerators != 1)} with accelerators"
+    if balancers:
+        count += f" and {balancers.count} of load balancers"
+    together = total(parts)
+    if isinstance(together, Unpriced):
+        repair = "choose hardware with a price in the catalogue."
+        if balancers:
+            repair = _BALANCER_REPAIR if DATA in together.reasons else _BALANCER_ROW
+        consequence = f"their sum has no price. Missing: {together.reason}."
+        yield Problem("stack", count, consequence, repair)
+    elif together.usd > Decimal(str(limit)):
+        consequence = f"at most {_usd(together.usd)} USD {per} with everything running; "
+        consequence += f"a stack of {environment} may spend {limit:g}."
+        repair = "run fewer of them, or have the owner of the limits raise the limit."
+        yield Problem("stack", count, consequence, repair)
 
 
 def _usd(amount: Decimal) -> str:

@@ -11,6 +11,6 @@ from bezel.resource_cost.stack_cost import AnyResource, stack_cost
 
 
 def price_line(resources: Iterable[AnyResource]) -> str | None:
-    """What all accelerators of the program cost: per hour with everything running, per month at most, idle."""
+    """What all accelerators and load balancers cost: per hour with everything running, per month at most, idle."""
     cost = stack_cost(resources)
     return price_now(cost) if cost.count else None

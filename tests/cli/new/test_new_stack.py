@@ -65,7 +65,9 @@ def test_a_new_environment_gets_the_limits_of_the_copied_one(project: Project) -
     assert {files["staging"] for files in pipeline.packs.values()} == limits
     shipped = json.loads(before["policies/hardware_cost.dev.json"])
     limits_there = json.loads((project.folder / "policies" / "hardware_cost.staging.json").read_text())
-    assert limits_there == {name: {"limits": {"staging": keys["limits"]["dev"]}} for name, keys in shipped.items()}
+    assert limits_there == {
+        name: keys | {"limits": {"staging": keys["limits"]["dev"]}} for name, keys in shipped.items()
+    }
 
 
 def test_what_would_belong_to_both_stacks_is_changed(project: Project) -> None:
