@@ -28,6 +28,9 @@ NOT_SERVED = {
         *("list_projects", "update_project", "list_locations"),
         *("get_accelerator_type", "stop_node"),
     },
+    "google_balancers": {"urlMaps.invalidateCache"},
+    "google_certificates": {"create_certificate that the caller brings", "list_trust_configs"},
+    "google_dns": set(),
     "google_billing": {"update_project_billing_info"},
     "google_auth": {"sign_blob", "sign_jwt", "list_sinks"},
     "google_discovery": {"monitoring: notificationChannels.verify"},
@@ -63,7 +66,7 @@ NOTES = [
 @pytest.fixture(scope="module")
 def prepared_variables(cloud, variables):
     """The variables of the programs, with everything that they need in place."""
-    cloud.enable("tpu", "cloudquotas", "cloudkms", "cloudbilling", "billingbudgets")
+    cloud.enable("tpu", "cloudquotas", "cloudkms", "cloudbilling", "billingbudgets", "certificatemanager", "dns")
     for path, body in (
         ("global/networks", {"name": "tpus", "autoCreateSubnetworks": False}),
         (

@@ -17,6 +17,7 @@ from google.api_core.exceptions import (
     Forbidden,
     GoogleAPICallError,
     NotFound,
+    PreconditionFailed,
     TooManyRequests,
     Unauthorized,
 )
@@ -34,6 +35,8 @@ STATUSES = {
     "ALREADY_EXISTS": (409, Conflict),
     "ABORTED": (409, Conflict),
     "RESOURCE_EXHAUSTED": (429, TooManyRequests),
+    # Of Compute Engine, for a stale fingerprint: an HTTP status without a canonical one.
+    "CONDITION_NOT_MET": (412, PreconditionFailed),
 }
 
 

@@ -29,6 +29,11 @@ def test_a_zone_begins_with_its_servers_and_is_found_by_name_and_id(project):
     assert "managedZones" not in project.ok("GET", DNS, dnsName="other.example.")
 
 
+def test_the_project_has_the_quotas_that_clients_read(project):
+    quotas = project.ok("GET", DNS.removesuffix("/managedZones"))["quota"]
+    assert quotas["managedZones"] == quotas["rrsetsPerManagedZone"] == 10_000
+
+
 def test_a_change_is_pending_and_then_done(project):
     change = add_record(project, "llm.acme.example.", "A", "203.0.113.7")
     assert (change["status"], change["id"]) == ("pending", "1")

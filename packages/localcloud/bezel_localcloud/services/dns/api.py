@@ -31,6 +31,15 @@ _SERVED = frozenset(
 )  # fmt: skip
 _FIXED = ("creationTime", "dnsName", "id", "name", "nameServers", "visibility")
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+# Source: quotas and limits of Cloud DNS, November 2026. None of them is enforced.
+_QUOTAS = {
+    "managedZones": 10_000,
+    "resourceRecordsPerRrset": 100,
+    "rrsetAdditionsPerChange": 1000,
+    "rrsetDeletionsPerChange": 1000,
+    "rrsetsPerManagedZone": 10_000,
+    "totalRrdataSizePerChange": 100_000,
+}
 _CHANGE_SECONDS = 2.0  # of the platform's time until a change is served
 _ZONES = "/projects/{project:id}/managedZones"
 _ONE = _ZONES + "/{zone:id}"
@@ -53,9 +62,9 @@ def _serves(method: str, path: str, needs: str = "", query: str = "") -> Callabl
 
 @_serves("GET", "/projects/{project:id}", "dns.projects.get")
 def get_project(call: Call) -> Json:
-    """The project by id or number."""
+    """The project by id or number, with its quotas."""
     del call
-    return {"kind": "dns#project", "id": PROJECT, "number": PROJECT_NUMBER}
+    return {"kind": "dns#project", "id": PROJECT, "number": PROJECT_NUMBER, "quota": {"kind": "dns#quota"} | _QUOTAS}
 
 
 @_serves("POST", _ZONES, "dns.managedZones.create")
