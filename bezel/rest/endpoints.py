@@ -15,6 +15,7 @@ from bezel_base.errors import Problem
 _GOOGLE = {
     "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
     "BILLING_BUDGETS": "https://billingbudgets.googleapis.com/v1/",
+    "CERTIFICATE_MANAGER": "https://certificatemanager.googleapis.com/v1/",
     "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",

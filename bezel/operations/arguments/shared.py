@@ -17,6 +17,18 @@ ProjectStack = Annotated[
 Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run, e.g. 15m or 0s")]
 Wake = Annotated[bool, Reach.INSIDE, Field(description="where no instance runs, start one, which costs money")]
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
+ReadRegion = Annotated[
+    Region | None,
+    Reach.INSIDE,
+    Option("REGION"),
+    Field(description="region of the stack whose service is read (default: the first one)"),
+]
+AskedRegion = Annotated[
+    Region | None,
+    Reach.INSIDE,
+    Option("REGION"),
+    Field(description="region of the stack whose service is asked (default: the stack's address, else the first)"),
+]
 Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 Project = Annotated[
     str | None,

@@ -1,12 +1,14 @@
 """A stack's deployment as its state records it: its services, its leases, its outputs. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bezel.diagnosis.passed import TOKENS
 from bezel.engine.state.folder import STACK, mask_secrets
 from bezel.leases.clock import unix
+from bezel.operations.deployment.address import DeployedAddress, address_of
+from bezel_base.errors import Problem, UserError
 
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
 NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"
@@ -22,10 +24,14 @@ class DeployedService:
     Attributes:
         id: `projects/PROJECT/locations/REGION/services/NAME`.
         inputs: Its declaration; secrets are `[secret]`.
+        uri: Its own URL, "" if it has none or that is not recorded.
+        is_further: Whether it is the service of a further region, by its name in the program.
     """
 
     id: str
     inputs: Mapping[str, Any]
+    uri: str = ""
+    is_further: bool = False
 
     @property
     def project(self) -> str:
@@ -88,6 +94,7 @@ class Deployment:
         resources: The raw resources of the state.
         is_pending: Whether a run ended in the middle of an operation.
         changed_at: Time of the last run that wrote the state, RFC 3339; "" if it is not recorded.
+        region: The only region that is meant, by `of_one_region`; "" for all.
     """
 
     stack: str
@@ -95,6 +102,24 @@ class Deployment:
     resources: Sequence[Mapping[str, Any]]
     is_pending: bool = False
     changed_at: str = ""
+    region: str = ""
+
+    def of_one_region(self, region: str | None) -> "Deployment":
+        """The same of one region alone: the named one, else the first, with its service's own URL.
+
+        A stack of one region without an address of its own stays as it is.
+
+        Raises:
+            UserError: No service of the stack is in the named region.
+        """
+        regions = list(self.urls)
+        if region and region not in regions:
+            consequence = "the stack has no service there, so nothing can be read of it."
+            named = f"name one of {', '.join(regions)}, or leave it out." if regions else "leave it out."
+            raise UserError(Problem("--region", region, consequence, named))
+        if not regions or (len(regions) == 1 and self.address is None):
+            return self
+        return replace(self, region=region or regions[0])
 
     @property
     def served_models(self) -> dict[str, Mapping[str, Any]]:
@@ -111,8 +136,33 @@ class Deployment:
 
     @property
     def url(self) -> str:
-        """Address of the endpoint, "" if there is none, or several that the stack's outputs do not choose from."""
-        return str(self.server_outputs.get("url") or "")
+        """Address of the endpoint, "" if there is none, or several that the stack's outputs do not choose from.
+
+        Of one region alone, the URL of its service.
+        """
+        return self.urls[self.region] if self.region else str(self.server_outputs.get("url") or "")
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        """Region -> own URL of the service that callers reach there, the first region first; "" if not recorded."""
+        recorded = self.server_outputs.get("urls")
+        by_output = recorded if isinstance(recorded, Mapping) else {}
+        only = "" if self.address or len(self.region_services) > 1 else str(self.server_outputs.get("url") or "")
+        return {
+            service.location: str(service.uri or by_output.get(service.location) or only).rstrip("/")
+            for service in self.region_services
+        }
+
+    @property
+    def region_notes(self) -> tuple[str, ...]:
+        """A note on what is left out where one of several regions is meant; () otherwise."""
+        others = ", ".join(region for region in self.urls if self.region not in ("", region))
+        return (f"of {self.region} alone; --region reads another region: {others}",) if others else ()
+
+    @property
+    def address(self) -> DeployedAddress | None:
+        """The address with a name of its own in front of the services; None without one."""
+        return address_of(self.server_outputs.get("address"))
 
     @property
     def model(self) -> str:
@@ -141,15 +191,27 @@ class Deployment:
     def services(self) -> tuple[DeployedService, ...]:
         """Its Cloud Run services, those with a GPU first."""
         deployed = [
-            DeployedService(str(entry["id"]), mask_secrets(entry.get("inputs") or {}))
+            DeployedService(
+                id=(name := str(entry["id"])),
+                inputs=mask_secrets(entry.get("inputs") or {}),
+                uri=str((entry.get("outputs") or {}).get("uri") or ""),
+                # The first region's resources have the names of a stack of one region (services/bezel_services).
+                is_further=str(entry.get("urn")).endswith(f"-{name.split('/')[3]}"),
+            )
             for entry in self._of(SERVICE_TYPE)
         ]
-        return tuple(sorted(deployed, key=lambda service: (not service.has_gpu, service.name)))
+        return tuple(sorted(deployed, key=lambda service: (not service.has_gpu, service.name, service.is_further)))
+
+    @property
+    def region_services(self) -> tuple[DeployedService, ...]:
+        """The service that callers reach in each region, the first region first: that with a GPU, else the gateway."""
+        services = self.services
+        return tuple(each for each in services if (each.name, each.has_gpu) == (services[0].name, services[0].has_gpu))
 
     @property
     def service(self) -> DeployedService | None:
-        """The service that callers reach: the one with a GPU, else the gateway."""
-        return next(iter(self.services), None)
+        """The service that callers reach, of the region that is meant: by default the first."""
+        return next((each for each in self.region_services if self.region in ("", each.location)), None)
 
     @property
     def leases(self) -> tuple[DeployedLease, ...]:

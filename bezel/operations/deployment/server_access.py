@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.operations.deployment.deployment import Deployment
+    from bezel.rest.connect_to import ConnectTo
 
 # In a Python program, and in one that uses the Pulumi package; the first one that is there.
 _CHECKS = (
@@ -33,6 +34,8 @@ class ServerAccess:
         impersonate: E-mail of the service account that identifies the caller; None for the caller's own identity.
         model: Name under which the model is served, "" if it is not recorded.
         simulated: Whether the server is a simulated one, as far as recorded.
+        connect_to: Where to connect, if not to what the name in the URL leads to.
+        note: Why this is not the stack's address, "" where it is.
     """
 
     url: str
@@ -41,6 +44,8 @@ class ServerAccess:
     impersonate: str | None = None
     model: str = ""
     simulated: bool = False
+    connect_to: ConnectTo | None = None
+    note: str = ""
 
 
 def access_of(deployment: Deployment) -> ServerAccess:
@@ -63,10 +68,12 @@ def access_of(deployment: Deployment) -> ServerAccess:
         repair = f"deploy it: `bezel deploy {shell_word(deployment.stack)}`; `bezel proxy --url URL` calls any address."
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     url, check = deployment.url.rstrip("/"), _check(deployment)
-    service = deployment.service
+    service, address = deployment.service, deployment.address
+    # The audience of a check is one region's; a token for the address is good in all of them.
+    is_own = address is not None and url == address.url
     return ServerAccess(
         url,
-        str(check.get("audience") or url).rstrip("/"),
+        str((not is_own and check.get("audience")) or url).rstrip("/"),
         check.get("public") is True or (service is not None and service.inputs.get("invokerIamDisabled") is True),
         check.get("impersonate") or None,
         deployment.model,

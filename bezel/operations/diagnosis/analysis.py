@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
@@ -46,6 +46,7 @@ class AnalysisArguments(Arguments):
         700, ge=16, le=4096, description="longest answer of the model, in tokens"
     )
     wake: Wake = False
+    region: ReadRegion = None
 
 
 class Analysis(Result):
@@ -112,7 +113,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
     Raises:
         UserError: The backend has no such stack, or `since` is no begin.
     """
-    deployment = context.deployment(arguments.stack)
+    deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
     notes: list[str] = []
     server: DeployedServer | None = None
     try:
@@ -175,7 +176,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         timeline=timeline_of(findings, evidence.ready, now),
         next=steps_of(findings, deployment.stack),
         advice=advice,
-        notes=(*evidence.notes, *(clean_text(note, _NOTE) for note in notes)),
+        notes=(*evidence.notes, *(clean_text(note, _NOTE) for note in (*notes, *deployment.region_notes))),
         simulated=deployment.is_simulated,
         pools=deployment.pooled_at is not None,
     )

@@ -41,7 +41,7 @@ class LogEntry:
 
     An entry of the request log has the `status` and the `url` of its request as well, and in `message` what the
     platform says of it, "" where it says nothing.
-    `log` is the entry's log of the platform, such as that of a container's standard error.
+    `log` is the entry's log of the platform, such as that of a container's standard error, `region` the service's.
     """
 
     id: str
@@ -55,6 +55,7 @@ class LogEntry:
     url: str = ""
     message: str = ""
     log: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,7 @@ def _entry(row: Mapping[str, Any]) -> LogEntry:
         url=str(request.get("requestUrl") or ""),
         message=message if request else "",
         log=log,
+        region=str(labels.get("location") or "") if resource.get("type") == "cloud_run_revision" else "",
     )
 
 

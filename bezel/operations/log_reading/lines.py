@@ -18,15 +18,17 @@ class LogLine(BaseModel):
     source: Source
     resource: str | None = Field(description="revision or machine")
     instance: str | None = Field(description="id of the instance")
+    region: str | None = Field(None, description="region of the revision; null for machines")
     text: str = Field(description="data from outside: credentials hidden, control characters removed")
 
 
-def line_text(line: LogLine, *, with_resource: bool = False) -> str:
-    """A line for a terminal; with its revision or machine where lines of several stand together."""
+def line_text(line: LogLine, *, with_resource: bool = False, with_region: bool = False) -> str:
+    """A line for a terminal; with its revision or machine, and its region, where lines of several stand together."""
     stamp = (line.time or "").partition(".")[0].removesuffix("Z")
     severity = line.severity if line.severity != "DEFAULT" else ""
     resource = f"{line.resource or '(no revision)'}:" if with_resource else ""
-    return " ".join(filter(None, (stamp, f"[{line.source}]", resource, severity, line.text)))
+    region = line.region if with_region else None
+    return " ".join(filter(None, (stamp, f"[{line.source}]", region, resource, severity, line.text)))
 
 
 def lines_of(entries: Iterable[LogEntry]) -> Iterator[LogLine]:
@@ -40,5 +42,6 @@ def lines_of(entries: Iterable[LogEntry]) -> Iterator[LogLine]:
                 source=entry.source,
                 resource=entry.resource or None,
                 instance=entry.instance or None,
+                region=entry.region or None,
                 text=text,
             )

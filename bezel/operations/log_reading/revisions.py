@@ -17,19 +17,22 @@ class ReadRevision(BaseModel):
     percent: int = Field(description="share of the traffic, 0 to 100")
     is_newest: bool = Field(description="whether it was created last, ready or not")
     is_ready: bool = Field(True, description="false for the newest one while an older one is the newest that was ready")
+    region: str | None = Field(None, description="its region, where several are read")
 
     @property
     def part(self) -> str:
         """Its part in words."""
+        region = [self.region] if self.region else []
         newest = ["the newest one" + ("" if self.is_ready else ", which did not become ready")] * self.is_newest
-        return ", ".join([*newest, f"{self.percent} % of the traffic" if self.percent else "no traffic"])
+        return ", ".join([*region, *newest, f"{self.percent} % of the traffic" if self.percent else "no traffic"])
 
 
-def read_revisions(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
+def read_revisions(live: Mapping[str, Any], region: str | None = None) -> tuple[ReadRevision, ...]:
     """The revisions with traffic, the largest share first, then the newest one where it has none.
 
     Args:
         live: The service as Cloud Run describes it; {} where it is gone.
+        region: Its region, where several are read.
     """
     newest, ready = (short_name(live.get(key)) for key in ("latestCreatedRevision", "latestReadyRevision"))
     shares: dict[str, int] = {}
@@ -39,6 +42,12 @@ def read_revisions(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
     if newest:
         shares.setdefault(newest, 0)
     return tuple(
-        ReadRevision(name=name, percent=percent, is_newest=name == newest, is_ready=name != newest or name == ready)
+        ReadRevision(
+            name=name,
+            percent=percent,
+            is_newest=name == newest,
+            is_ready=name != newest or name == ready,
+            region=region,
+        )
         for name, percent in shares.items()
     )

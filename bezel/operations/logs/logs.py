@@ -13,9 +13,9 @@ from pydantic import Field
 from bezel.leases.clock import unix
 from bezel.leases.inventory import back_end_of
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack
+from bezel.operations.arguments.shared import Region, Stack
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import DeployedLease, Deployment
+from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.log_reading import bounds
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import (
@@ -84,6 +84,9 @@ class LogsArguments(Arguments):
     deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
         300.0, gt=0, le=3600, description="time limit of following, in seconds"
     )
+    region: Annotated[Region | None, Reach.INSIDE, Option("REGION")] = Field(
+        None, description="region of the stack whose service's log is read (default: all)"
+    )
 
 
 class Logs(Result):
@@ -103,9 +106,11 @@ class Logs(Result):
 
     def text(self) -> str:
         """The lines, and how to get older ones."""
-        several = len({line.resource for line in self.lines}) > 1
+        several = len({(line.region, line.resource) for line in self.lines}) > 1
+        regions = len({line.region for line in self.lines}) > 1
         shown = [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
-        shown += [] if self.is_followed else [line_text(line, with_resource=several) for line in self.lines]
+        if not self.is_followed:
+            shown += [line_text(line, with_resource=several, with_region=regions) for line in self.lines]
         shown += [f"note: {text}" for text in self.notes]
         if not self.lines:
             shown.append("no lines")
@@ -125,6 +130,8 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
         UserError: An argument fits no log of the stack, or Google could not be asked.
     """
     deployment = context.deployment(arguments.stack)
+    if arguments.region:
+        deployment = deployment.of_one_region(arguments.region)
     since = bounds.since(arguments.since, context.clock.now())
     until, skipped = bounds.page(arguments.page)
     leases = _leases(deployment, arguments)
@@ -173,7 +180,9 @@ def recent_lines(
     context: Context, deployment: Deployment, *, since: str = "24h", limit: int = 2000, revision: str | None = None
 ) -> Logs:
     """The newest lines of a deployment's server, for other operations: containers and platform, or the consoles."""
-    return logs(context, LogsArguments(stack=deployment.stack, since=since, limit=limit, revision=revision))
+    region = deployment.region or None
+    asked = LogsArguments(stack=deployment.stack, since=since, limit=limit, revision=revision, region=region)
+    return logs(context, asked)
 
 
 def _of_severity(entries: Sequence[LogEntry], severity: str, text: str) -> list[LogEntry]:
@@ -188,11 +197,12 @@ def _of_severity(entries: Sequence[LogEntry], severity: str, text: str) -> list[
 
 def _unseen(revisions: Sequence[ReadRevision], lines: Sequence[LogLine]) -> tuple[str, ...]:
     """A note for each revision of which the newest lines hold none."""
-    seen = {line.resource for line in lines}
+    seen = {(line.resource, region) for line in lines for region in (None, line.region)}
     return tuple(
-        f"no line of {each.name} is among the newest {len(lines)}: --revision {each.name} reads it"
+        f"no line of {each.name} is among the newest {len(lines)}: --revision {each.name}"
+        f"{f' --region {each.region}' if each.region else ''} reads it"
         for each in revisions
-        if each.name not in seen
+        if (each.name, each.region) not in seen
     )
 
 
@@ -216,20 +226,27 @@ def _leases(deployment: Deployment, arguments: LogsArguments) -> tuple[DeployedL
 def _service_query(
     context: Context, deployment: Deployment, arguments: LogsArguments
 ) -> tuple[str, str, tuple[ReadRevision, ...]]:
-    """The project, the filter, and the revisions of a service's log."""
-    service = deployment.service
-    if service is None:
+    """The project, the filter, and the revisions of the log of the services in all regions that are meant."""
+    services = [each for each in deployment.region_services if deployment.region in ("", each.location)]
+    if not services:
         consequence = "the stack has no Cloud Run service and no leased machine: there is no log."
         repair = f"deploy it: `pulumi up --stack {shell_word(deployment.stack)}`."
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
-    revisions: tuple[ReadRevision, ...] = ()
-    if arguments.revision != ANY_REVISION:
-        serving_revisions = read_revisions(read_service(context, service) or {})
-        name = arguments.revision or ""
-        asked = ReadRevision(name=name, percent=0, is_newest=False)
-        revisions = tuple(each for each in serving_revisions if name in {"", each.name}) or ((asked,) if name else ())
     sources: tuple[Chosen, ...] = (arguments.source,) if arguments.source else ("container", "platform", "refused")
-    return service.project, service_filter(service, [each.name for each in revisions], sources), revisions
+    name = arguments.revision or ""
+    parts: list[tuple[DeployedService, tuple[ReadRevision, ...]]] = []
+    for service in services:
+        region = service.location if len(services) > 1 else None
+        live = {} if name == ANY_REVISION else read_service(context, service) or {}
+        parts.append((service, tuple(each for each in read_revisions(live, region) if name in {"", each.name})))
+    if name not in {"", ANY_REVISION}:
+        # A revision of one region is none of the others, and one without traffic may be any region's.
+        asked = (ReadRevision(name=name, percent=0, is_newest=False),)
+        parts = [part for part in parts if part[1]] or [(service, asked) for service in services]
+    queries = [service_filter(service, [each.name for each in of_service], sources) for service, of_service in parts]
+    query = queries[0] if len(queries) == 1 else f"({' OR '.join(f'({each})' for each in queries)})"
+    revisions = dict.fromkeys(each for _, of_service in parts for each in of_service)
+    return services[0].project, query, tuple(revisions)
 
 
 def _console(
@@ -294,15 +311,16 @@ def _follow(context: Context, arguments: LogsArguments, begun: Logs, batches: It
     """The lines of a result and those that come until the deadline, each shown when it comes."""
     show = context.output or context.show
     several = len(begun.revisions) > 1
+    regions = len({each.region for each in begun.revisions}) > 1
     for line in begun.lines:
-        show(line_text(line, with_resource=several))
+        show(line_text(line, with_resource=several, with_region=regions))
     lines, size, why = list(begun.lines), 0, f"ended after {arguments.deadline:g} s"
     try:
         for batch in batches:
             for line in lines_of(batch):
                 size += len(line.text)
                 lines.append(line)
-                show(line_text(line, with_resource=several))
+                show(line_text(line, with_resource=several, with_region=regions))
             if size > _MAX_BYTES:
                 why = f"ended after {_MAX_BYTES} bytes"
                 break

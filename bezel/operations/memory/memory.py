@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading import bounds
@@ -70,6 +70,7 @@ class MemoryArguments(Arguments):
         "30d", max_length=40, description="how far back the log is searched for the last start"
     )
     wake: Wake = False
+    region: ReadRegion = None
 
 
 class Memory(Result):
@@ -120,7 +121,7 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
         UserError: The backend has no such stack, `since` is no begin, or neither its log nor its server could be asked.
     """
     bounds.since(arguments.since, context.clock.now())
-    deployment = context.deployment(arguments.stack)
+    deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
     fit, model, origin = _plan_facts(context, deployment)
     notes: list[str] = []
     by_log = _by_log(context, deployment, arguments.since, notes)
@@ -148,7 +149,7 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
         plan_origin=origin,
         figures=figures,
         findings=findings_of(figures),
-        notes=tuple(clean_text(note, _NOTE) for note in notes),
+        notes=tuple(clean_text(note, _NOTE) for note in (*notes, *deployment.region_notes)),
         simulated=deployment.is_simulated,
     )
 
@@ -189,7 +190,8 @@ def _by_log(context: Context, deployment: Deployment, since: str, notes: list[st
     lines: list[LogLine] = []
     try:
         for text in LOG_TEXTS:
-            asked = LogsArguments(stack=deployment.stack, since=since, text=text, limit=_MOST_LINES)
+            region = deployment.region or None
+            asked = LogsArguments(stack=deployment.stack, since=since, text=text, limit=_MOST_LINES, region=region)
             lines += logs(context, asked).lines
     except UserError as error:
         notes.append(f"the log could not be read: {one_line(error)}")

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
@@ -39,6 +39,7 @@ class MetricsArguments(Arguments):
         "(default: since the server's start)",
     )
     wake: Wake = False
+    region: ReadRegion = None
 
 
 class Metrics(Result):
@@ -98,7 +99,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
     Raises:
         UserError: The backend has no such stack, or the server could not be read.
     """
-    deployment = context.deployment(arguments.stack)
+    deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
     instances = instances_of(context, deployment)
     common = {
         "stack": deployment.stack,
@@ -117,7 +118,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
             interval_seconds=None,
             figures=(),
             outcomes=(),
-            notes=(asleep(instances),),
+            notes=(asleep(instances), *deployment.region_notes),
         )
     with DeployedServer(context, deployment) as server:
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
@@ -138,7 +139,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         interval_seconds=round(last.read_at - first.read_at, 3) if first else None,
         figures=figures_of(last, first, generates=deployment.pooled_at is None, keeps_cache=deployment.keeps_cache),
         outcomes=outcomes_of(last, first),
-        notes=(*notes, *notes_of(last, first)),
+        notes=(*notes, *notes_of(last, first), *deployment.region_notes),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.redaction import clean_text
@@ -28,6 +28,7 @@ class ModelsArguments(Arguments):
 
     stack: Stack
     wake: Wake = False
+    region: ReadRegion = None
 
 
 class ServedModel(Result):
@@ -75,7 +76,7 @@ def models(context: Context, arguments: ModelsArguments) -> Models:
     Raises:
         UserError: The backend has no such stack, or the server did not answer.
     """
-    deployment = context.deployment(arguments.stack)
+    deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
     instances = instances_of(context, deployment)
     is_asked = instances.is_awake or arguments.wake
     served: tuple[ServedModel, ...] = ()
@@ -100,7 +101,7 @@ def models(context: Context, arguments: ModelsArguments) -> Models:
         declared=declared,
         is_declared_served=is_served,
         models=served,
-        notes=notes,
+        notes=(*notes, *deployment.region_notes),
         simulated=deployment.is_simulated,
     )
 

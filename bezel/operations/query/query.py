@@ -14,16 +14,15 @@ from pydantic import Field
 
 from bezel.operations.answer_text.cleaning import Cleaning
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import AskedRegion, Stack, Wake
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.query.pooled import Pooled, ask_pooled, check_pooled
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
-from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.first_token import FirstToken, readings_around
+from bezel.operations.serving.request_target import RequestTarget, choose_target
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
@@ -57,6 +56,7 @@ class QueryArguments(Arguments):
     )
     stats: Annotated[bool, Reach.INSIDE] = Field(False, description="show TTFT, times and tokens per second too")
     wake: Wake = False
+    region: AskedRegion = None
 
 
 class Stats(Result):
@@ -140,6 +140,7 @@ class Answer(Result):
             ("total", f"{pooled.total_seconds:g} s"),
         ]
         yield from (Line(row) for row in pooled.row_texts(self.documents))
+        yield from (Line(f"note: {text}") for text in self.notes)
         yield from (NamedValues(rows),) if self.with_stats else ()
 
 
@@ -151,14 +152,21 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
             refused.
     """
     deployment = context.deployment(arguments.stack)
+    deployment = deployment.of_one_region(arguments.region) if arguments.region else deployment
     if deployment.pooled_at is not None:
         check_pooled(deployment.pooled_at, arguments.stack, arguments.document, arguments.image)
-        return _ask_pooled(context, deployment, deployment.pooled_at, arguments)
+        return _ask_pooled(
+            context,
+            choose_target(context, deployment, wake=arguments.wake),
+            deployment.pooled_at,
+            arguments,
+        )
     if arguments.document:
         consequence = "its model generates, and ranks nothing."
         raise UserError(Problem("--document", len(arguments.document), consequence, "leave it out."))
     content = _content(context.folder, arguments)
-    instances = instances_of(context, deployment)
+    asked = choose_target(context, deployment, wake=arguments.wake)
+    deployment, instances = asked.deployment, asked.instances
     # A simulated model's words are filler: two lines say so in their place.
     stream, shown = Stream(), _Shown(context, is_silent=deployment.is_simulated)
     first = FirstToken(None, not_judged="not asked for (--stats)")
@@ -183,7 +191,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
                 shown.end()
             if arguments.stats:
                 first = readings.result(stream)
-        notes = stream.notes
+        notes = (*asked.notes, *server.notes, *stream.notes)
     return Answer(
         stack=deployment.stack,
         model=None if stream.model is None else clean_text(stream.model, 300),
@@ -199,15 +207,16 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     )
 
 
-def _ask_pooled(context: Context, deployment: Deployment, path: str, arguments: QueryArguments) -> Answer:
+def _ask_pooled(context: Context, asked: RequestTarget, path: str, arguments: QueryArguments) -> Answer:
     """The answer of a model that pools."""
-    instances = instances_of(context, deployment)
-    pooled = None
+    deployment, instances = asked.deployment, asked.instances
+    pooled, notes = None, (asleep(instances),)
     if instances.is_awake or arguments.wake:
         seconds = _WAKE_SECONDS if arguments.wake else _SECONDS
         with DeployedServer(context, deployment) as server:
             documents = arguments.document
             pooled = ask_pooled(server, path, deployment.model, arguments.prompt, documents, seconds=seconds)
+            notes = (*asked.notes, *server.notes)
     return Answer(
         stack=deployment.stack,
         model=None if pooled is None else pooled.model,
@@ -216,7 +225,7 @@ def _ask_pooled(context: Context, deployment: Deployment, path: str, arguments: 
         finish_reason=None,
         stats=None,
         pooled=pooled,
-        notes=() if pooled else (asleep(instances),),
+        notes=notes,
         simulated=deployment.is_simulated,
         shown=False,
         with_stats=arguments.stats,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from bezel.diagnosis.client import Server
-from bezel.operations.deployment.server_access import access_of
+from bezel.operations.address.access import reachable_access
 from bezel.operations.redaction import clean_text
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
@@ -65,6 +65,7 @@ class DeployedServer:
 
     Attributes:
         refusals: Status, refusal and message of each answer that was no 200.
+        notes: Why it is not asked at the stack's address; () where it is.
 
     Args:
         context: The context of the operation.
@@ -75,13 +76,14 @@ class DeployedServer:
     """
 
     def __init__(self, context: Context, deployment: Deployment) -> None:
-        access = access_of(deployment)
+        access = reachable_access(context, deployment)
         credentials = None if access.public else Credentials(access.impersonate, environ=context.environ)
         self.url = access.url
         self.refusals: list[tuple[int, Refusal, str]] = []
+        self.notes = (access.note,) if access.note else ()
         self._stack = deployment.stack
         self._identity = Server(access.url, credentials, audience=access.audience)
-        self._client = new_client(30.0)
+        self._client = new_client(30.0) if access.connect_to is None else access.connect_to.client(30.0)
 
     def __enter__(self) -> Self:
         return self

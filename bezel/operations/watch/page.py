@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
 from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
@@ -47,6 +47,7 @@ class WatchArguments(Arguments):
         5.0, ge=1, le=300, description="seconds that rates and means are of"
     )
     wake: Wake = False
+    region: ReadRegion = None
 
 
 class Watch(Result):
@@ -127,7 +128,10 @@ def watch(context: Context, arguments: WatchArguments) -> Watch:
         UserError: The backend has no such stack.
     """
     deployment = context.deployment(arguments.stack)
-    metrics_arguments = MetricsArguments(stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake)
+    deployment.of_one_region(arguments.region)  # an unknown one is refused, not a part that cannot be read
+    metrics_arguments = MetricsArguments(
+        stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake, region=arguments.region
+    )
     notes: list[str] = []
     with ThreadPoolExecutor(2) as readers:
         of_status = readers.submit(_part, lambda: stack_status(context, deployment), "the status", notes)

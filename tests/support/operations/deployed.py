@@ -64,6 +64,29 @@ def service_resource(**inputs: Any) -> dict[str, Any]:
     return {"urn": urn, "type": type_, "custom": True, "id": SERVICE, "inputs": {**service_inputs(), **inputs}}
 
 
+def further_resource(region: str, uri: str = "", **inputs: Any) -> dict[str, Any]:
+    """The state's entry of the same service in a further region."""
+    entry = service_resource(**inputs)
+    return {
+        **entry,
+        "urn": f"{entry['urn']}-{region}",
+        "id": SERVICE.replace("us-east4", region),
+        "inputs": {**entry["inputs"], "location": region},
+        "outputs": {"uri": uri or f"https://llm-{region}.example"},
+    }
+
+
+def address_output(domain: str = "llm.acme.example") -> dict[str, Any]:
+    """The output `address` of a stack that has one."""
+    proof = {"name": f"_acme-challenge.{domain}.", "type": "CNAME", "data": "proof.authorize.example."}
+    return {
+        "domain": domain,
+        "ip": "203.0.113.7",
+        "records": [{"name": f"{domain}.", "type": "A", "data": "203.0.113.7"}, proof],
+        "certificate": "projects/acme/locations/global/certificates/address-1a2b3c4",
+    }
+
+
 def logged_request(
     status: int,
     ago: float = 30.0,
@@ -71,11 +94,12 @@ def logged_request(
     path: str = "/v1/chat/completions",
     revision: str = "llm-00002-abc",
     message: str = "",
+    region: str = "us-east4",
 ) -> dict[str, Any]:
     """An entry of the request log: a request that ended `ago` seconds before the tests' present."""
-    labels = {"service_name": "llm", "location": "us-east4", "revision_name": revision}
+    labels = {"service_name": "llm", "location": region, "revision_name": revision}
     return {
-        "insertId": f"{status}{ago}{path}{revision}",
+        "insertId": f"{status}{ago}{path}{revision}{region}",
         "logName": "projects/acme/logs/run.googleapis.com%2Frequests",
         "resource": {"type": "cloud_run_revision", "labels": labels},
         "timestamp": datetime.fromtimestamp(NOW - ago, UTC).isoformat().replace("+00:00", "Z"),
@@ -143,6 +167,7 @@ def deployed_stack(folder: Path, **environ: str) -> Iterator[Deployed]:
         environment = {
             "PULUMI_BACKEND_URL": f"file://{folder}/state",
             "GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT": f"{server.url}/run/v2/",
+            "GOOGLE_CERTIFICATE_MANAGER_CUSTOM_ENDPOINT": f"{server.url}/certificatemanager/v1/",
             "GOOGLE_LOGGING_CUSTOM_ENDPOINT": f"{server.url}/logging/v2/",
             "GOOGLE_MONITORING_CUSTOM_ENDPOINT": f"{server.url}/monitoring/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": ACCESS_TOKEN,

@@ -42,10 +42,17 @@ class LogServer:
         )
 
     def add(
-        self, text: str, second: int = 0, *, log: str = STDOUT, revision: str = "llm-00002-abc", **more: Any
+        self,
+        text: str,
+        second: int = 0,
+        *,
+        log: str = STDOUT,
+        revision: str = "llm-00002-abc",
+        region: str = "us-east4",
+        **more: Any,
     ) -> None:
         """A line of the service, `second` seconds after 14:00:00 (the test's present is 14:13:20)."""
-        labels = {"service_name": "llm", "location": "us-east4", "revision_name": revision}
+        labels = {"service_name": "llm", "location": region, "revision_name": revision}
         self.entries.append(
             {
                 "insertId": f"id{len(self.entries)}",
