@@ -2,12 +2,13 @@
 
 import argparse
 import asyncio
+import dataclasses
 import logging
 import os
 import time
 from typing import TYPE_CHECKING, Literal
 
-from bezel.operations.deployment.server_access import ServerAccess, access_of
+from bezel.operations.deployment.server_access import ServerAccess
 from bezel.rest import Credentials, url_for_token
 from bezel_base.console import note, say
 from bezel_base.errors import NOT_SET, Problem, WrongValueError
@@ -57,7 +58,8 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
         note(f"passes requests on to {access.url}{kind}; Ctrl-C ends it")
 
     stack = options.stack or "STACK"
-    async with Upstream(access.url, token, wait_seconds=options.wait, stack=stack) as upstream:
+    place = access.connect_to
+    async with Upstream(access.url, token, wait_seconds=options.wait, stack=stack, connect_to=place) as upstream:
         await serve(ProxyApp(upstream, _access_line), sockets, ready)
     note("the proxy has ended")
 
@@ -73,15 +75,17 @@ def _access(project: "Project", options: argparse.Namespace) -> ServerAccess:
     if options.url:
         url = options.url.rstrip("/").removesuffix("/v1")
         return ServerAccess(url, options.audience or url, options.public, options.impersonate)
+    from bezel.operations.address.access import reachable_access
     from bezel.operations.context import Context
 
     with Context(project.folder, os.environ) as context:
-        access = access_of(context.deployment(options.stack))
-    return ServerAccess(
-        access.url,
-        options.audience or access.audience,
-        options.public or access.public,
-        options.impersonate or access.impersonate,
-        access.model,
-        access.simulated,
+        deployment = context.deployment(options.stack)
+        access = reachable_access(context, deployment.of_one_region(options.region) if options.region else deployment)
+    if access.note:
+        note(access.note)
+    return dataclasses.replace(
+        access,
+        audience=options.audience or access.audience,
+        public=options.public or access.public,
+        impersonate=options.impersonate or access.impersonate,
     )

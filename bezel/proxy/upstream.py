@@ -8,6 +8,7 @@ reported.
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import httpcore
 from bezel.proxy import refusals
 from bezel.proxy.identity import IdentityToken
 from bezel.proxy.request_body import RequestBody
+from bezel.rest.connect_to import ConnectTo
 from bezel.rest.transport import certificates
 from bezel_base.credentials.headers import is_credential_name
 
@@ -35,6 +37,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _CONNECT_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 3660.0
 """Longest wait for a piece of an answer: Cloud Run's own limit of a request is 3600 s."""
+_TIMEOUTS: Final = {"connect": _CONNECT_SECONDS, "read": _ANSWER_SECONDS, "write": _ANSWER_SECONDS}
 
 
 def _keep_alive() -> list[tuple[int, int, int]]:
@@ -148,6 +151,7 @@ class Upstream:
         *,
         wait_seconds: float,
         stack: str = "STACK",
+        connect_to: ConnectTo | None = None,
         clock: Callable[[], float] = time.monotonic,
         environ_proxies: Callable[[], Mapping[str, str]] = getproxies,
     ) -> None:
@@ -158,6 +162,7 @@ class Upstream:
             token: The identity token; None for a service that needs none.
             wait_seconds: Time for which a request is repeated where that is safe.
             stack: Name of the stack, for commands of error messages.
+            connect_to: Where to connect, if not to what the name in the URL leads to.
             clock: Monotonic clock in seconds.
             environ_proxies: Proxies of the environment by scheme.
         """
@@ -166,8 +171,15 @@ class Upstream:
         self._token, self._wait, self._stack, self._clock = token, wait_seconds, stack, clock
         self._scheme, self._prefix = parts.scheme.encode(), parts.path.rstrip("/").encode()
         self._host, self._port = (parts.hostname or "").encode("idna"), parts.port
+        self._extensions: dict[str, str] = {}
         self._netloc = parts.netloc.rpartition("@")[2].encode("idna")
-        self._pool = _pool(parts.scheme, parts.hostname or "", environ_proxies())
+        if connect_to is None:
+            context = certificates() if parts.scheme == "https" else None
+            self._pool = _pool(context, _proxy(parts.scheme, parts.hostname or "", environ_proxies()))
+        else:
+            self._host, self._port = connect_to.host.encode(), connect_to.port
+            self._extensions = {"sni_hostname": connect_to.domain}
+            self._pool = _pool(connect_to.context(), None)
 
     async def __aenter__(self) -> Self:
         return self
@@ -233,7 +245,7 @@ class Upstream:
             httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
             headers=headers,
             content=content,
-            extensions={"timeout": {"connect": _CONNECT_SECONDS, "read": _ANSWER_SECONDS, "write": _ANSWER_SECONDS}},
+            extensions={"timeout": _TIMEOUTS, **self._extensions},
         )
         return Answer(await self._pool.handle_async_request(request))
 
@@ -258,14 +270,17 @@ def reason_of(error: Exception) -> str:
     return " ".join(text.split())[:200] or type(error).__name__
 
 
-def _pool(scheme: str, host: str, proxies: Mapping[str, str]) -> httpcore.AsyncConnectionPool:
-    context = certificates() if scheme == "https" else None
+def _proxy(scheme: str, host: str, proxies: Mapping[str, str]) -> httpcore.Proxy | None:
     proxy = proxies.get(scheme, proxies.get("all", ""))
     is_direct = not proxy or proxy_bypass(host) or host in {"localhost", "127.0.0.1", "::1"}
+    return None if is_direct else httpcore.Proxy(proxy)
+
+
+def _pool(context: ssl.SSLContext | None, proxy: httpcore.Proxy | None) -> httpcore.AsyncConnectionPool:
     # As many as the client sends requests at once: a limit would make some wait here, where no metric shows it.
     return httpcore.AsyncConnectionPool(
         context,
-        None if is_direct else httpcore.Proxy(proxy),
+        proxy,
         max_connections=None,
         max_keepalive_connections=64,
         keepalive_expiry=_IDLE_SECONDS,

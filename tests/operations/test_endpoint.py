@@ -11,7 +11,7 @@ from bezel.operations.deployment.server_access import ServerAccess
 from bezel.operations.endpoint.endpoint import Endpoint, EndpointArguments, endpoint
 from bezel.operations.endpoint.token_command import token_command
 from bezel_base.errors import UserError
-from tests.support.operations.deployed import Deployed, service_resource, state_of
+from tests.support.operations.deployed import Deployed, address_output, further_resource, service_resource, state_of
 from tests.support.rest.fake_google import Answer
 
 URL = "https://llm.example"
@@ -56,6 +56,29 @@ def test_the_smoke_check_s_account_gets_a_token_of_its_audience(cloud: Deployed)
     )
     account = "--impersonate-service-account=caller@acme.example --audiences=https://own.example --include-email"
     assert account in endpoint_of_stack.curl
+
+
+def test_address_is_shown_with_its_state_its_records_and_the_regions_own_urls(cloud: Deployed) -> None:
+    near = {**service_resource(), "outputs": {"uri": URL}}
+    outputs = {"url": "https://llm.acme.example", "model": "gemma", "address": address_output()}
+    cloud.keep("dev", state_of(near, further_resource("europe-west4"), check(audience=URL), **outputs))
+    result = endpoint(cloud.context, EndpointArguments(stack="dev"))
+    assert (result.url, result.audience) == ("https://llm.acme.example", "https://llm.acme.example")
+    assert [each.region for each in result.regions] == ["us-east4", "europe-west4"]
+    assert result.address is not None
+    assert not result.address.answers
+    assert result.curl.endswith(f" {URL}/v1/models"), "the command answers before the address does"
+    text = result.text()
+    for part in (
+        "203.0.113.7, does not answer: no load balancer of localcloud",
+        "record                   _acme-challenge.llm.acme.example. CNAME proof.authorize.example.",
+        "service in europe-west4  https://llm-europe-west4.example",
+    ):
+        assert part in text
+
+
+def test_one_region_has_neither_address_nor_regions(cloud: Deployed) -> None:
+    assert (of(cloud).address, of(cloud).regions) == (None, ())
 
 
 def programs_in(folder: Path, **scripts: str) -> dict[str, str]:

@@ -1,13 +1,20 @@
-"""Endpoint of a stack: where callers reach it, as whom, and by which command. Asks neither the cloud nor the server."""
+"""Endpoint of a stack: where callers reach it, as whom, and by which command. Sends no request to the server.
+
+Of an address with a name of its own it also shows whether callers get an answer there, and what to do where they do
+not: it connects without a request, and reads the certificate's state. Any other stack is read from its state alone.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import Field
 
+from bezel.operations.address.reach import Reachability, reach_of
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
-from bezel.operations.deployment.server_access import access_of
+from bezel.operations.deployment.address import DeployedAddress
+from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.operations.endpoint.token_command import token_command
 from bezel.operations.results import Result, lines
 from bezel_base.terminal.blocks import Line
@@ -18,6 +25,32 @@ class EndpointArguments(Arguments):
     """Which stack."""
 
     stack: Stack
+
+
+class RegionEndpoint(Result):
+    """A region's own service, which an address leads to."""
+
+    region: str
+    url: str = Field(description="its own URL, which takes a token of the address's audience too")
+
+
+class DomainRecord(Result):
+    """A DNS record that an address needs."""
+
+    name: str
+    type: str
+    data: str
+
+
+class AddressEndpoint(Result):
+    """An address with a name of its own."""
+
+    domain: str
+    ip: str | None = Field(description="IPv4 address of its load balancer; null if it is not recorded")
+    answers: bool = Field(description="whether its name leads to it and it shows a certificate for the name")
+    why: str | None = Field(description="why it does not answer; null where it does")
+    repair: str | None = Field(description="what to do about that; null where it answers")
+    records: tuple[DomainRecord, ...] = Field(description="records that the domain needs")
 
 
 class Endpoint(Result):
@@ -38,6 +71,11 @@ class Endpoint(Result):
     )
     proxy: str | None = Field(description="a command that adds the token for clients that cannot; null without one")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    address: AddressEndpoint | None = Field(description="address with a name of its own; null without one")
+    regions: tuple[RegionEndpoint, ...] = Field(
+        description="services with their own URLs, the first region first; () for a stack of one region without an "
+        "address"
+    )
 
     def text(self) -> str:
         """The address, then the commands, each on a line of its own."""
@@ -48,10 +86,20 @@ class Endpoint(Result):
             ("model", self.model),
             ("access", access),
             ("OpenAI base URL", self.openai_base_url),
+            *self._address_rows(),
+            *((f"service in {each.region}", each.url or "its URL is not recorded") for each in self.regions),
         )
         shown = "List the models:" if self.proxy is None else "List the models, or serve clients that send no token:"
         commands = "".join(f"  {command}\n" for command in (self.curl, self.proxy) if command is not None)
         return f"{head}\n{lines(rows)}\n{shown}\n\n{commands}"
+
+    def _address_rows(self) -> Iterator[tuple[str, str | None]]:
+        address = self.address
+        if address is not None:
+            state = "answers" if address.answers else f"does not answer: {address.why}"
+            yield "address", f"{address.ip or 'an unknown IP address'}, {state}"
+            yield "repair", address.repair
+            yield from (("record", f"{each.name} {each.type} {each.data}") for each in address.records)
 
     def page(self) -> Iterator[Line]:
         """The same; a command stays in one line, so that it can be copied."""
@@ -64,9 +112,14 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
     Raises:
         UserError: The backend has no such stack, or it has no address.
     """
-    access = access_of(context.deployment(arguments.stack))
-    token = token_command(access, context.environ, context.folder)
-    header = "" if access.public else f' -H "Authorization: Bearer $({token})"'
+    deployment = context.deployment(arguments.stack)
+    access, address = access_of(deployment), deployment.address
+    called, reach = access, Reachability()
+    if address is not None and access.url == address.url:
+        reach = reach_of(context, address, deployment.stack)
+        # The printed command answers: at a service where the address does not.
+        called = access_of(deployment.of_one_region(None)) if reach.why else replace(access, connect_to=reach.place)
+    is_spread = address is not None or len(deployment.urls) > 1
     return Endpoint(
         stack=arguments.stack,
         url=access.url,
@@ -75,7 +128,32 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         is_public=access.public,
         audience=None if access.public else access.audience,
         service_account=access.impersonate,
-        curl=f"curl{header} {shell_word(access.url)}/v1/models",
+        curl=_curl(context, called),
         proxy=None if access.public else f"bezel proxy {shell_word(arguments.stack)}",
         simulated=access.simulated,
+        address=None if address is None else _address(address, reach),
+        regions=tuple(RegionEndpoint(region=region, url=url) for region, url in deployment.urls.items() if is_spread),
+    )
+
+
+def _curl(context: Context, access: ServerAccess) -> str:
+    """The command that lists the models, in the shell where it is printed."""
+    place, options = access.connect_to, ""
+    if place is not None:
+        options = f" --connect-to {shell_word(f'{place.domain}:443:{place.host}:{place.port}')}"
+        options += f" --cacert {shell_word(place.authority)}" if place.authority else ""
+    if not access.public:
+        options += f' -H "Authorization: Bearer $({token_command(access, context.environ, context.folder)})"'
+    return f"curl{options} {shell_word(access.url)}/v1/models"
+
+
+def _address(address: DeployedAddress, reach: Reachability) -> AddressEndpoint:
+    records = (DomainRecord(name=each.name, type=each.type, data=each.data) for each in address.records)
+    return AddressEndpoint(
+        domain=address.domain,
+        ip=address.ip or None,
+        answers=not reach.why,
+        why=reach.why or None,
+        repair=reach.repair or None,
+        records=tuple(records),
     )

@@ -20,7 +20,7 @@ def token_command(access: ServerAccess, environ: Mapping[str, str], project: Pat
         environ: Variables of the shell; on localcloud they name the key file in its folder.
         project: Folder of the project, below which the command finds localcloud by itself.
     """
-    if is_loopback(urlsplit(access.url).netloc):
+    if is_loopback(urlsplit(access.url).netloc) or (access.connect_to and access.connect_to.authority):
         # gcloud has no token for it: that of a key file names gcloud's own audience, and localcloud knows no users.
         key_file = environ.get(_CREDENTIALS, "")
         folder = Path(key_file).parent
