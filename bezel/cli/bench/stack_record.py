@@ -33,17 +33,25 @@ def record_of(project: Project, stack: str, outputs: Mapping[str, Any]) -> Recor
 
 def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:
     service = plan.service
+    url, urls = outputs.get("url"), outputs.get("urls")
+    by_url = {own: region for region, own in urls.items()} if isinstance(urls, Mapping) else {}
+    # The address leads to every region, and which one answered is not known.
+    measured = [each for each in plan.regions if by_url.get(url, each.region) == each.region]
+    if plan.address is None or url != plan.address.url:
+        measured = measured[:1]
     platform = Platform(
         accelerator=service.accelerator,
         chips=service.accelerator_count,
         revision=str(outputs.get("revision") or "").rpartition("/")[2] or None,
-        instances=service.max_instances,
+        instances=service.max_instances * len(measured),
         concurrency=service.request_concurrency,
-        region=service.region,
+        region=", ".join(each.region for each in measured),
     )
     # Between minimum and maximum the number of billed instances is unknown.
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
-    price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
+    costs = [each.cost for each in measured]
+    lines = [line for cost in costs for line in cost.lines]
+    price = _price(total(cost.hourly_at_max for cost in costs), lines) if fixed else PriceBasis()
     return _serving_facts(service, outputs), platform, price
 
 

@@ -5,12 +5,15 @@ Leaves out what a stack's plan says of its server (`bezel.cli.bench.stack_record
 
 import argparse
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, cast
 
 from bezel.engine.project.project import Project
 from bezel.engine.run.command import CommandError, command_output, pulumi_cli
 from bezel.rest import Credentials, RestError, url_for_token
+from bezel.rest.connect_to import ConnectTo
+from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word_for_make
 from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
@@ -73,6 +76,7 @@ class StackTargets:
         url = str(outputs.get("url") or "")
         if not url:
             raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))
+        url, place = self._reached(options.stack, url, outputs)
         settings = self._project.configuration(options.stack)
         return Deployment(
             url,
@@ -80,8 +84,25 @@ class StackTargets:
             public=bool(_section(settings, "access").get("public")),
             simulated=bool(outputs.get("simulated")),
             impersonate=_section(settings, "smoke").get("impersonate"),
-            outputs=outputs,
+            outputs={**outputs, "url": url},
+            ca_file=place.authority if place else "",
+            at=f"{place.host}:{place.port}" if place else "",
         )
+
+    def _reached(self, stack: str, url: str, outputs: Mapping[str, Any]) -> tuple[str, ConnectTo | None]:
+        """The address that answers, and where to connect: the first region's where the stack's own does not."""
+        from bezel.operations.deployment.address import address_of  # late: most stacks have none
+
+        if address_of(outputs.get("address")) is None:
+            return url, None
+        from bezel.operations.address.access import reachable_access
+        from bezel.operations.context import Context
+
+        with Context(self._project.folder, os.environ) as context:
+            access = reachable_access(context, context.deployment(stack))
+        if access.note:
+            note(access.note)
+        return access.url, access.connect_to
 
     def identity(self, target: Target, impersonate: str | None) -> TokenSource:
         """Return the headers of `headers_of`.

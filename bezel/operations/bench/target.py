@@ -13,7 +13,7 @@ from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.bench.texts import option_text
 from bezel.operations.context import Context
 from bezel.operations.metrics.metrics import asleep
-from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.request_target import choose_target
 from bezel_base.errors import NOT_SET, Problem, UserError
 
 Served = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$", examples=["gemma-4-12b-it"])]
@@ -61,7 +61,7 @@ def options_of(context: Context, arguments: TargetArguments) -> list[str]:
             raise UserError(Problem("--url", arguments.url, consequence, repair))
         return ["--url", arguments.url.rstrip("/"), "--public", *model]
     stack = str(arguments.stack)
-    instances = instances_of(context, context.deployment(stack))
+    instances = choose_target(context, context.deployment(stack), wake=arguments.wake).instances
     if not (instances.is_awake or arguments.wake):
         raise UserError(Problem("STACK", stack, f"{asleep(instances)}.", "set wake to start one."))
     return ["--stack", stack, *model]

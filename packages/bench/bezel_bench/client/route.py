@@ -30,12 +30,15 @@ class Route:
         """
         parts = urlsplit(target.url)
         self._host = parts.hostname or ""
-        port = parts.port or _PORTS[parts.scheme]
+        host, port = self._host, parts.port or _PORTS[parts.scheme]
+        if target.at:
+            host, _, text = target.at.rpartition(":")
+            port = int(text)
         self._context = trusting(target.ca_file) if parts.scheme == "https" else None
         try:
-            results = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
+            results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            consequence = f"the name {self._host} cannot be resolved ({error}), so nothing can be sent."
+            consequence = f"the name {host} cannot be resolved ({error}), so nothing can be sent."
             raise UserError(Problem("--url", target.url, consequence, "correct the address.")) from None
         self.addresses: list[tuple[int, Any]] = [(family, address) for family, _, _, _, address in results]
         self._head = (

@@ -26,7 +26,9 @@ class Deployment:
         public: Whether it accepts requests without an identity token.
         simulated: Whether it is a simulated one.
         impersonate: Service account whose identity token it accepts.
-        outputs: Outputs of the stack that deployed it, {} without a stack.
+        outputs: Outputs of the stack that deployed it, {} without a stack; `url` is the address that is measured.
+        ca_file: PEM file of the authority that verifies its certificate; "" is the machine's own.
+        at: Where to connect, as of `Target`.
     """
 
     url: str = ""
@@ -35,6 +37,8 @@ class Deployment:
     simulated: bool = False
     impersonate: str | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    ca_file: str = ""
+    at: str = ""
 
 
 @dataclass(frozen=True)

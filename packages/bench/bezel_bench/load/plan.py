@@ -40,6 +40,7 @@ class Target:
         public: Whether unauthenticated calls are allowed: then no identity token is requested.
         audience: Audience of the identity token; "" is the address itself.
         ca_file: PEM file of the authority that verifies the server's certificate; "" is the machine's own.
+        at: `HOST:PORT` to connect to with https, if not to what the name in the address leads to; "" otherwise.
     """
 
     url: str
@@ -48,6 +49,7 @@ class Target:
     public: bool = False
     audience: str = ""
     ca_file: str = ""
+    at: str = ""
 
     @property
     def path(self) -> str:

@@ -58,6 +58,22 @@ class ProbeResponse:
         return parsed if isinstance(parsed, dict) else {}
 
 
+class _ConnectionTo(http.client.HTTPConnection):
+    """A secure connection to another place than the name leads to, whose certificate is the name's."""
+
+    default_port = http.client.HTTPS_PORT
+
+    def __init__(self, at: str, context: ssl.SSLContext, host: str, port: int | None, *, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._at, self._context = at, context
+
+    def connect(self) -> None:
+        """Connect to the place."""
+        host, _, port = self._at.rpartition(":")
+        plain = socket.create_connection((host, int(port)), self.timeout)
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
+
+
 Ask = Callable[[str, Mapping[str, Any] | None], ProbeResponse]
 """Sends a request to a path: POST with a JSON body, GET without one."""
 
@@ -79,7 +95,10 @@ def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask
     if parts.scheme == "https":
         from bezel_bench.client.tls import trusting
 
-        connect = partial(http.client.HTTPSConnection, context=trusting(target.ca_file))
+        context = trusting(target.ca_file)
+        connect = partial(http.client.HTTPSConnection, context=context)
+        if target.at:
+            connect = partial(_ConnectionTo, target.at, context)
 
     def ask(path: str, body: Mapping[str, Any] | None = None) -> ProbeResponse:
         connection = connect(host, parts.port, timeout=seconds)

@@ -55,7 +55,8 @@ def reach(targets: Targets, options: argparse.Namespace) -> TargetConnection:
         options.endpoint,
         options.public or deployment.public,
         options.audience,
-        options.ca_file,
+        options.ca_file or deployment.ca_file,
+        deployment.at,
     )
     # Without a named model, the server's list of models is requested below.
     if wrong := target_problems(replace(target, model=target.model or "any")):
