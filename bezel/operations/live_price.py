@@ -14,6 +14,8 @@ from bezel.resource_cost.stack_cost import StackCost, StateResource, resources_i
 
 _OF_SERVICE = ("template", "scaling", "multiRegionSettings")
 _OF_REVISION = ("containers", "nodeSelector", "gpuZonalRedundancyDisabled", "scaling")
+LiveService = tuple[Mapping[str, Any] | None, Sequence[Mapping[str, Any]]]
+"""A service as Cloud Run has it, None where it is gone, and further revisions that its traffic names."""
 
 
 def live_inputs(service: DeployedService, live: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -34,37 +36,55 @@ def live_inputs(service: DeployedService, live: Mapping[str, Any] | None) -> dic
 
 
 def live_cost(
-    deployment: Deployment, live: Mapping[str, Any] | None, revisions: Sequence[Mapping[str, Any]] = ()
+    deployment: Deployment,
+    live: Mapping[str, Any] | None,
+    revisions: Sequence[Mapping[str, Any]] = (),
+    further: Mapping[str, LiveService] | None = None,
 ) -> StackCost:
     """The cost of a stack.
 
     Args:
         deployment: The stack.
-        live: Its service as Cloud Run has it; None without one.
+        live: Its service as Cloud Run has it, of several regions that of the first; None without one.
         revisions: Further revisions that its traffic names.
+        further: The services of further regions as Cloud Run has them with such revisions, by id.
     """
     service = deployment.service
+    services: dict[str, LiveService] = {} if service is None else {service.id: (live, revisions)}
+    services |= further or {}
     resources = resources_in(deployment.resources)
-    if service is None or live is None:
+    if all(each is None for each, _ in services.values()):
         return stack_cost(resources)
-    if not _reaches_newest(live):
+    others = [each for each in resources if each.type != SERVICE_TYPE]
+    kept = [row for each in deployment.services for row in _rows(each, *services.get(each.id, (None, ())))]
+    return stack_cost([*others, *kept])
+
+
+def live_service_cost(
+    service: DeployedService, live: Mapping[str, Any] | None, revisions: Sequence[Mapping[str, Any]]
+) -> StackCost:
+    """The cost of one service, arguments as of `live_cost`."""
+    return stack_cost(_rows(service, live, revisions))
+
+
+def _rows(
+    service: DeployedService, live: Mapping[str, Any] | None, revisions: Sequence[Mapping[str, Any]]
+) -> list[StateResource]:
+    """What of a service is paid for: it with its newest revision, and others that its traffic names."""
+    if live is not None and not _reaches_newest(live):
         # What the traffic names takes the place of the newest revision, with the service's own scaling.
         first = next((each for each in revisions if _percent(live, each)), None)
         if first is not None:
             live = {**live, "template": {key: first[key] for key in _OF_REVISION if first.get(key)}}
             revisions = [each for each in revisions if each is not first]
-    others = [each for each in resources if each.type != SERVICE_TYPE]
-    kept = [
-        StateResource(each.name, SERVICE_TYPE, live_inputs(each, live if each.id == service.id else None))
-        for each in deployment.services
-    ]
-    for revision in revisions:
+    rows = [StateResource(service.name, SERVICE_TYPE, live_inputs(service, live))]
+    for revision in revisions if live is not None else ():
         short = short_name(revision.get("name"))
         template = {key: revision[key] for key in _OF_REVISION if revision.get(key)}
-        if not _minimum(template) and not _percent(live, revision):
+        if not _minimum(template) and not _percent(live or {}, revision):
             continue  # only its tag reaches it, and it keeps no instance
-        kept.append(StateResource(short, SERVICE_TYPE, {"location": service.location, "template": template}))
-    return stack_cost([*others, *kept])
+        rows.append(StateResource(short, SERVICE_TYPE, {"location": service.location, "template": template}))
+    return rows
 
 
 def _reaches_newest(live: Mapping[str, Any]) -> bool:

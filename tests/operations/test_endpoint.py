@@ -58,7 +58,7 @@ def test_the_smoke_check_s_account_gets_a_token_of_its_audience(cloud: Deployed)
     assert account in endpoint_of_stack.curl
 
 
-def test_address_is_shown_with_its_state_its_records_and_the_regions_own_urls(cloud: Deployed) -> None:
+def test_address_is_shown_with_state_records_and_urls_of_regions(cloud: Deployed) -> None:
     near = {**service_resource(), "outputs": {"uri": URL}}
     outputs = {"url": "https://llm.acme.example", "model": "gemma", "address": address_output()}
     cloud.keep("dev", state_of(near, further_resource("europe-west4"), check(audience=URL), **outputs))

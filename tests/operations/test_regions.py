@@ -8,6 +8,9 @@ from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.logs.logs import LogsArguments, logs
 from bezel.operations.metrics.metrics import MetricsArguments, metrics
 from bezel.operations.query.query import QueryArguments, query
+from bezel.operations.rollback.passed import passed_revisions
+from bezel.operations.rollback.rollback import RollbackArguments, plan_rollback
+from bezel.operations.status.status import StackStatus, Status, StatusArguments, status
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import (
     SERVICE,
@@ -15,11 +18,13 @@ from tests.support.operations.deployed import (
     address_output,
     further_resource,
     live_service,
+    logged_request,
     service_resource,
     state_of,
 )
 from tests.support.operations.log_server import LogServer
 from tests.support.operations.model_server import ModelServer, piece, usage
+from tests.support.operations.rolled_stack import HEALTH
 from tests.support.rest.fake_google import Answer
 
 FAR = "europe-west4"
@@ -122,3 +127,91 @@ def test_nothing_is_asked_where_no_region_has_an_instance(cloud: Deployed) -> No
     answer = query(cloud.context, QueryArguments(stack="dev", prompt="Name colours."))
     assert not answer.is_asked
     assert "us-east4: Cloud Monitoring has no sample" in answer.notes[0]
+
+
+def status_of(cloud: Deployed) -> StackStatus:
+    (stack_status,) = status(cloud.context, StatusArguments(stack="dev")).stacks
+    return stack_status
+
+
+def add_certificate(cloud: Deployed, state: str) -> None:
+    """Give the address a certificate in a state."""
+    answer = Answer(json={"managed": {"state": state}})
+    cloud.server.routes.insert(0, lambda call: answer if call.path.startswith("/certificatemanager/") else None)
+
+
+def test_status_has_a_row_for_each_region_and_their_sums(cloud: Deployed) -> None:
+    deploy_two(cloud)
+    add_certificate(cloud, "ACTIVE")
+    cloud.requests = [logged_request(200), logged_request(200, region=FAR), logged_request(499, 20.0, region=FAR)]
+    result = status_of(cloud)
+    assert (result.verdict, result.reasons, result.url) == ("ready", (), ADDRESS)
+    assert [(each.region, each.verdict, each.url) for each in result.regions] == [
+        ("us-east4", "ready", "https://llm.example"),
+        (FAR, "ready", f"https://llm-{FAR}.example"),
+    ]
+    near, far = (each.usd_per_hour for each in result.regions)
+    assert near is not None
+    assert far is not None
+    assert result.usd_per_hour == near + far
+    assert [each.usd_per_hour_idle for each in result.regions] == [near, 0]
+    assert result.usd_per_hour_idle == near
+    assert result.calls is not None
+    assert (result.calls.succeeded, result.calls.abandoned) == (2, 1)
+    assert result.certificate is not None
+    assert result.certificate.state == "active"
+    text = Status(stacks=(result,)).text()
+    assert "certificate  active" in text
+    assert f"{FAR}  ready    llm-00002-abc 100%  0 of 2" in text
+
+
+def test_region_that_is_gone_makes_the_stack_degraded(cloud: Deployed) -> None:
+    deploy_two(cloud)
+    add_certificate(cloud, "ACTIVE")
+    del cloud.live[FAR_SERVICE]
+    result = status_of(cloud)
+    gone = f"{FAR}: Cloud Run has no {FAR_SERVICE}, which the state names"
+    assert (result.verdict, result.reasons) == ("degraded", (gone,))
+    del cloud.live[SERVICE]
+    assert status_of(cloud).verdict == "gone"
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"), [("PROVISIONING", "deploying"), ("FAILED", "failed"), ("ACTIVE", "ready")]
+)
+def test_address_without_a_certificate_is_no_endpoint(cloud: Deployed, state: str, verdict: str) -> None:
+    deploy_two(cloud)
+    add_certificate(cloud, state)
+    cloud.requests = [logged_request(200), logged_request(200, region=FAR)]
+    result = status_of(cloud)
+    assert result.verdict == verdict
+    assert any("certificate of the address" in reason for reason in result.reasons) == (verdict != "ready")
+
+
+def test_one_region_has_no_rows_of_regions(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource(), url="https://llm.example"))
+    cloud.live[SERVICE] = live_service()
+    result = status_of(cloud)
+    assert (result.regions, result.certificate) == ((), None)
+    assert "region" not in Status(stacks=(result,)).text()
+
+
+def test_rollback_of_several_regions_names_one(cloud: Deployed) -> None:
+    deploy_two(cloud)
+    with pytest.raises(UserError, match=r"(?s)--region.*`bezel rollback dev --region us-east4`"):
+        plan_rollback(cloud.context, RollbackArguments(stack="dev"))
+
+
+def test_checks_of_another_region_passed_none_of_its_revisions(cloud: Deployed) -> None:
+    passed = [
+        {
+            "urn": f"urn:pulumi:dev::bezel::{HEALTH}::health-{number}",
+            "type": HEALTH,
+            "outputs": {"service": service, "passed": [{"revision": f"llm-{number}"}]},
+        }
+        for number, service in enumerate((SERVICE, FAR_SERVICE))
+    ]
+    cloud.keep("dev", state_of(service_resource(), further_resource(FAR), *passed))
+    deployment = cloud.context.deployment("dev")
+    assert list(passed_revisions(deployment.of_one_region(FAR))) == ["llm-1"]
+    assert list(passed_revisions(deployment.of_one_region("us-east4"))) == ["llm-0"]

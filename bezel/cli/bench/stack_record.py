@@ -34,7 +34,7 @@ def record_of(project: Project, stack: str, outputs: Mapping[str, Any]) -> Recor
 def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:
     service = plan.service
     url, urls = outputs.get("url"), outputs.get("urls")
-    by_url = {own: region for region, own in urls.items()} if isinstance(urls, Mapping) else {}
+    by_url = {service_url: region for region, service_url in urls.items()} if isinstance(urls, Mapping) else {}
     # The address leads to every region, and which one answered is not known.
     measured = [each for each in plan.regions if by_url.get(url, each.region) == each.region]
     if plan.address is None or url != plan.address.url:

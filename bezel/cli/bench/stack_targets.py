@@ -76,7 +76,7 @@ class StackTargets:
         url = str(outputs.get("url") or "")
         if not url:
             raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))
-        url, place = self._reached(options.stack, url, outputs)
+        url, place = self._reachable_url(options.stack, url, outputs)
         settings = self._project.configuration(options.stack)
         return Deployment(
             url,
@@ -89,7 +89,7 @@ class StackTargets:
             at=f"{place.host}:{place.port}" if place else "",
         )
 
-    def _reached(self, stack: str, url: str, outputs: Mapping[str, Any]) -> tuple[str, ConnectTo | None]:
+    def _reachable_url(self, stack: str, url: str, outputs: Mapping[str, Any]) -> tuple[str, ConnectTo | None]:
         """The address that answers, and where to connect: the first region's where the stack's own does not."""
         from bezel.operations.deployment.address import address_of  # late: most stacks have none
 

@@ -23,7 +23,7 @@ from bezel.operations.logs.logs import Logs, recent_lines
 from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.status.status import read_service
+from bezel.operations.status.live_service import read_service
 from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figures_of, notes_of, outcomes_of
 from bezel.rest import ApiError
 from bezel_base.errors import UserError, one_line

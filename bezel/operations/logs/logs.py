@@ -34,7 +34,7 @@ from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
 from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.logs.following import further_entries
 from bezel.operations.results import Result
-from bezel.operations.status.status import read_service
+from bezel.operations.status.live_service import read_service
 from bezel.rest import ApiError
 from bezel_base.errors import Problem
 from bezel_base.terminal.blocks import Line

@@ -40,6 +40,7 @@ def choose(
     passed: Sequence[str],
     pin: Rollback | None,
     to: str | None,
+    region: str | None = None,
 ) -> Choice:
     """The revision that a rollback moves the traffic to.
 
@@ -50,6 +51,7 @@ def choose(
         passed: Short names of the revisions that are known to have passed their check.
         pin: The rollback in force; None without one.
         to: Short name of the revision that the caller names; None for the last one that passed.
+        region: Region that the caller names, for repairs.
 
     Raises:
         UserError: No revision can be chosen.
@@ -63,12 +65,12 @@ def choose(
     if to is not None:
         return _choice_by_name(stack, by_name, serving, passed, to)
     if pin is not None:
-        further = f"`bezel rollback {shell_word(stack)} --to REVISION` moves it to another one"
+        further = f"`{rollback_command(stack, region)} --to REVISION` moves it to another one"
         return Choice("", f"nothing to do, the traffic is {pin.sentence()} already; {further}")
     newest = short(service.get("latestCreatedRevision"))
     if len(serving) == 1 and newest not in serving:
         (one,) = serving
-        further = f"to leave {one} too: `bezel rollback {shell_word(stack)} --to REVISION`"
+        further = f"to leave {one} too: `{rollback_command(stack, region)} --to REVISION`"
         return Choice("", f"nothing to roll back, {one} serves and the newest, {newest}, gets no traffic; {further}")
     last = max(serving, key=lambda name: _age(by_name.get(name, {}), name))
     older = sorted(
@@ -78,7 +80,7 @@ def choose(
     left = left_by(service)
     able = [name for name in older if name in passed and name not in left and is_ready(by_name[name])]
     if not able:
-        raise UserError(_none_known(stack, by_name, older, passed, left, last))
+        raise UserError(_none_known(stack, by_name, older, passed, left, last, region))
     skipped = older[older.index(able[-1]) + 1 :]
     again = [name for name in skipped if name in left]
     unknown = [name for name in skipped if name not in left]
@@ -128,6 +130,7 @@ def _none_known(
     passed: Sequence[str],
     left: Sequence[str],
     last: str,
+    region: str | None,
 ) -> Problem:
     able = [name for name in older if is_ready(by_name[name]) and name not in left]
     again = [name for name in older if is_ready(by_name[name]) and name in left]
@@ -146,12 +149,17 @@ def _none_known(
     repair = _deploy(stack)
     if able or again:
         one = shell_word((able or again)[-1])
-        repair = f"name one yourself: `bezel rollback {shell_word(stack)} --to {one}`, or {_deploy(stack)}"
+        repair = f"name one yourself: `{rollback_command(stack, region)} --to {one}`, or {_deploy(stack)}"
     return Problem(f"stack {stack}", NOT_SET, f"{'; '.join(parts)}.", repair)
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[-_MOST_NAMED:])
+
+
+def rollback_command(stack: str, region: str | None) -> str:
+    """The command of a rollback of the same service, without the revision."""
+    return f"bezel rollback {shell_word(stack)}" + (f" --region {shell_word(region)}" if region else "")
 
 
 def _deploy(stack: str) -> str:

@@ -40,8 +40,12 @@ def rollback_of(deployment: Deployment, live: Mapping[str, Any] | None) -> Rollb
 
 
 def _outputs(deployment: Deployment, *types: str) -> list[Mapping[str, Any]]:
-    return [
+    """Outputs of resources of these types; those of another region's service are none of this one's."""
+    service = deployment.service
+    own_names = {None, ""} | ({service.id} if service else set())
+    outputs = [
         each.get("outputs") or {}
         for each in deployment.resources
         if each.get("type") in types and not each.get("delete")
     ]
+    return [each for each in outputs if not deployment.region or each.get("service") in own_names]

@@ -17,7 +17,7 @@ from pydantic import Field
 from bezel.diagnosis.revision_traffic import shares
 from bezel.engine.locks.held import HeldLock
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.arguments.shared import Stack, Wait
+from bezel.operations.arguments.shared import Region, Stack, Wait
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain, plain_all
 from bezel.operations.changes.stack_lock import check_cancelled, check_engine, under_lock, wait_of
@@ -25,17 +25,17 @@ from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import price_of
 from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
 from bezel.operations.live_price import live_cost
-from bezel.operations.rollback.choice import Choice, choose, short
+from bezel.operations.rollback.choice import Choice, choose, rollback_command, short
 from bezel.operations.rollback.differences import difference_notes, model_warnings
 from bezel.operations.rollback.move import NotMovedError, move, targets_of
 from bezel.operations.rollback.needs import Needs, needs_of
 from bezel.operations.rollback.passed import ended_rollback, passed_revisions
 from bezel.operations.rollback.start import start_notes
-from bezel.operations.status.status import read_service
+from bezel.operations.status.live_service import read_service
 from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_rollback
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
-from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.errors import NOT_SET, Problem, UserError, one_line
 from bezel_base.text.shell import shell_word
 
 _MOST_REVISIONS = 1000
@@ -53,6 +53,9 @@ class RollbackArguments(Arguments):
         description="revision that gets the traffic (default: the last that passed its check before the serving one)",
     )
     wait: Wait = "15m"
+    region: Annotated[Region | None, Reach.INSIDE, Option("REGION")] = Field(
+        None, description="region whose service is rolled back; needed where the stack has several"
+    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def plan_rollback(context: Context, arguments: RollbackArguments) -> Plan:
         RestError: Cloud Run could not be asked.
     """
     wait_of(arguments.wait)
-    seen = _look(context, arguments.stack)
+    seen = _look(context, arguments.stack, arguments.region)
     choice = _choose(seen, arguments)
     before = _price(seen, seen.live.get("traffic") or ())
     plan = Plan(
@@ -106,7 +109,7 @@ def apply_rollback(context: Context, plan: Plan) -> Outcome:
     arguments = RollbackArguments.model_validate(plan.arguments)
 
     def step(lock: HeldLock | None) -> Outcome:
-        seen = _look(context, arguments.stack)
+        seen = _look(context, arguments.stack, arguments.region)
         check(plan, _basis(context, seen, _choose(seen, arguments).target))
         if plan.is_empty:
             return Outcome(operation=plan.operation, target=plan.target, verdict="unchanged", price=plan.price)
@@ -122,14 +125,20 @@ def apply_rollback(context: Context, plan: Plan) -> Outcome:
     return under_lock(context, arguments.stack, wait_of(arguments.wait), step)
 
 
-def _look(context: Context, stack: str) -> _Seen:
-    """The stack as its state and Cloud Run have it.
+def _look(context: Context, stack: str, region: str | None) -> _Seen:
+    """The stack as its state and Cloud Run have it, of several regions the named one.
 
     Raises:
         UserError: It has no service with revisions of a model, or Cloud Run has none.
         RestError: Cloud Run could not be asked.
     """
     deployment = context.deployment(stack)
+    regions = list(deployment.urls)
+    if region is None and len(regions) > 1 and not deployment.leases:
+        consequence = "each of its regions has revisions of its own, so none can be chosen for all of them."
+        first = f"`bezel rollback {shell_word(stack)} --region {regions[0]}`"
+        raise UserError(Problem("--region", NOT_SET, consequence, f"name one of {', '.join(regions)}, e.g. {first}."))
+    deployment = deployment.of_one_region(region)
     service = deployment.service
     if deployment.leases or (service is not None and not service.has_gpu):
         consequence = "it leases machines, which have no revisions: there is no earlier one to move the traffic to."
@@ -155,7 +164,7 @@ def _look(context: Context, stack: str) -> _Seen:
 
 def _choose(seen: _Seen, arguments: RollbackArguments) -> Choice:
     passed, revisions = list(seen.passed), list(seen.revisions.values())
-    return choose(arguments.stack, seen.live, revisions, passed, seen.pin, arguments.to)
+    return choose(arguments.stack, seen.live, revisions, passed, seen.pin, arguments.to, arguments.region)
 
 
 def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> Plan:
@@ -167,7 +176,9 @@ def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> P
     after = _price(seen, [each.as_json() for each in targets_of(seen.live, choice.target)])
     refusals = [f"{choice.target} cannot start: {text}" for text in needs.gone]
     if refusals:
-        refusals.append(f"`bezel rollback {shell_word(stack)} --to REVISION` names another revision")
+        refusals.append(
+            f"`{rollback_command(stack, plan.arguments.get('region'))} --to REVISION` names another revision"
+        )
     present = seen.revisions.get(max(serving, key=lambda name: shares(seen.live)[name]), {})
     return plan.model_copy(
         update={
@@ -242,7 +253,7 @@ def _move_traffic(context: Context, plan: Plan, seen: _Seen, arguments: Rollback
         url=seen.deployment.url or None,
         details=(
             f"{rollback.revision} has all traffic, pinned since {since} until the next deploy",
-            f"back: `bezel rollback {shell_word(stack)} --to {shell_word(origin[0])}`",
+            f"back: `{rollback_command(stack, arguments.region)} --to {shell_word(origin[0])}`",
             f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {shell_word(stack)}`",
         ),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.service_use.service_metrics import INSTANCE_COUNT, running_instances
-from bezel.operations.status.status import min_instances, read_service
+from bezel.operations.status.live_service import min_instances, read_service
 
 if TYPE_CHECKING:
     from bezel.operations.context import Context

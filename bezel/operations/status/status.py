@@ -20,20 +20,34 @@ from bezel.leases.inventory import back_end_of
 from bezel.leases.state.container import ContainerReport, report_of
 from bezel.leases.state.ending import PREEMPTED, ending_of, is_over, next_step, state_of
 from bezel.leases.state.observation import Observation, State
+from bezel.operations.address.certificate import Certificate, certificate_of
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
+from bezel.operations.deployment.deployment import DeployedLease, Deployment
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings
-from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
+from bezel.operations.live_price import live_cost
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd, utc
 from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.call_counts import Calls
-from bezel.operations.service_use.calls import calls_of
-from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
+from bezel.operations.service_use.service_use import InstancesNow, ServiceCost
+from bezel.operations.status.live_service import min_instances
+from bezel.operations.status.regions import (
+    RegionStatus,
+    all_calls,
+    all_costs,
+    all_instances,
+    gone_verdict,
+    live_services,
+    of_regions,
+    read_services,
+    region_status,
+    region_table,
+    with_certificate,
+)
 from bezel.operations.status.verdict import (
     AS_DECLARED,
     BY_REQUESTS,
@@ -133,6 +147,12 @@ class StackStatus(Result):
     outside: tuple[OutsideSetting, ...] = Field(description="settings that were changed outside of the program")
     not_judged: tuple[str, ...] = Field(description="settings that could not be read, each with the reason")
     file: FileSettings | None = Field(description="the stack file beside the last deploy; null without a file here")
+    regions: tuple[RegionStatus, ...] = Field(
+        (),
+        description="each of several regions, the first one first; () for one. Requests, instances and costs of the "
+        "stack are then their sums, and its service and revisions those of the first region",
+    )
+    certificate: Certificate | None = Field(None, description="certificate of the stack's address; null without one")
 
 
 class Status(Result):
@@ -184,30 +204,35 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     Raises:
         RestError: Google could not be asked.
     """
-    service = deployment.service
-    live = None if service is None else read_service(context, service)
+    services = live_services(context, deployment)
+    service, live = services[0] if services else (None, None)
     leases = [_lease_status(context, lease) for lease in deployment.leases]
     revisions = revisions_of(live or {})
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
-    with ThreadPoolExecutor(4) as beside:
+    with ThreadPoolExecutor(3) as beside:
         declared = declared_by(deployment.resources)
-        services = {} if service is None or live is None else {service.id: live}
-        outside = beside.submit(outside_of, context, deployment.stack, declared, services=services)
-        others = beside.submit(_revisions_beside, context, live)
+        by_id = {each.id: live_one for each, live_one in services if live_one is not None}
+        outside = beside.submit(outside_of, context, deployment.stack, declared, services=by_id)
         beside_file = beside.submit(file_settings, context, deployment, live)
-        called = None
-        if service is not None and revisions:
-            called = beside.submit(calls_of, context, service, {revision.name for revision in revisions})
-        instances, spent = None, None
-        if service is not None and live is not None and service.has_gpu:
-            instances, spent = service_use(context, service, created, live_inputs(service, live))
-    findings, calls = outside.result(), None if called is None else called.result()
-    verdict, reasons = verdict_of(deployment, live, leases, calls)
-    cost = live_cost(deployment, live, others.result())
-    live_template = (live or {}).get("template") or {}
-    scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
+        address = deployment.address
+        certified = beside.submit(certificate_of, context, address, deployment.stack) if address else None
+        readings = read_services(context, services)
+        weights = weights_line(context, deployment)
+    findings, first = outside.result(), next(iter(readings), None)
+    certificate = None if certified is None else certified.result()
+    regions: tuple[RegionStatus, ...] = ()
+    if len(readings) > 1:
+        regions = tuple(region_status(each, deployment.of_one_region(each.service.location)) for each in readings)
+    calls, spent = all_calls(each.calls for each in readings), all_costs(readings)
+    verdict, reasons = with_certificate(verdict_of(deployment, live, leases, calls, regions), certificate)
+    cost = live_cost(
+        deployment,
+        live,
+        () if first is None else first.beside,
+        {each.service.id: (each.live, each.beside) for each in readings[1:]},
+    )
     return StackStatus(
         stack=deployment.stack,
         verdict=verdict,
@@ -220,8 +245,8 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         newest=newest_revision(live or {}, revisions),
         calls=calls,
         min_instances=None if live is None else min_instances(live),
-        max_instances=scaling.get("maxInstanceCount"),
-        instances=instances,
+        max_instances=None if first is None else first.max_instances,
+        instances=all_instances(readings),
         leases=tuple(leases),
         created_at=utc(since),
         age_seconds=None if since is None else int(context.clock.now() - since),
@@ -231,12 +256,14 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         usd_per_hour_idle=_idle(cost, leases),
         usd_so_far=_sum([lease.usd_so_far for lease in leases] + ([] if spent is None else [spent.usd])),
         service_cost=spent,
-        weights=weights_line(context, deployment),
+        weights=weights,
         simulated=deployment.is_simulated,
-        rollback=RollbackStatus.of(rollback_of(deployment, live)),
+        rollback=regions[0].rollback if regions else RollbackStatus.of(rollback_of(deployment, live)),
         outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes if change.kind != "rollback"),
         not_judged=tuple(item.line() for item in findings.not_judged),
         file=beside_file.result(),
+        regions=regions,
+        certificate=certificate,
     )
 
 
@@ -252,25 +279,16 @@ def newest_row(stack: StackStatus) -> Iterator[tuple[str, str]]:
 
 def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
     """Rows about a rollback, about what was changed outside of the program, and about what could not be read."""
-    if stack.rollback is not None:
+    if stack.rollback is not None and not stack.regions:
         yield "rolled back", stack.rollback.line()
+    for region in stack.regions:
+        if region.rollback is not None:
+            yield "rolled back", f"{region.region}: {region.rollback.line()}"
     for each in stack.outside:
         yield "outside", OutsideChange(**each.model_dump()).line()
         yield "repair", each.repair
     for text in stack.not_judged:
         yield "not judged", text.replace(": not judged,", ":", 1)
-
-
-def _revisions_beside(context: Context, live: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The revisions that the traffic names beside the newest one."""
-    revisions = []
-    for name in () if live is None else beside_the_newest(live):
-        try:
-            revisions.append(context.google.get(f"{context.address('CLOUD_RUN_V2')}{name}"))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-    return revisions
 
 
 def _idle(cost: StackCost, leases: Sequence[LeaseStatus]) -> Decimal | None:
@@ -279,26 +297,6 @@ def _idle(cost: StackCost, leases: Sequence[LeaseStatus]) -> Decimal | None:
     if len(paid) == len(leases):
         return cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None
     return _sum([lease.usd_per_hour for lease in paid]) if paid else Decimal(0)
-
-
-def read_service(context: Context, service: DeployedService) -> dict[str, Any] | None:
-    """The service as Cloud Run has it now; None where it is gone.
-
-    Raises:
-        RestError: Cloud Run could not be asked.
-    """
-    try:
-        return context.google.get(f"{context.address('CLOUD_RUN_V2')}{service.id}")
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-
-
-def min_instances(live: Mapping[str, Any]) -> int:
-    """The least number of instances that a service keeps: its own minimum, or that of its template."""
-    template = (live.get("template") or {}).get("scaling") or {}
-    return max(int(scaling.get("minInstanceCount") or 0) for scaling in (template, live.get("scaling") or {}))
 
 
 def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
@@ -352,14 +350,20 @@ def _times(lease: DeployedLease, observed: Observation | None) -> tuple[float | 
 
 
 def verdict_of(
-    deployment: Deployment, live: Mapping[str, Any] | None, leases: Sequence[LeaseStatus], calls: Calls | None
+    deployment: Deployment,
+    live: Mapping[str, Any] | None,
+    leases: Sequence[LeaseStatus],
+    calls: Calls | None,
+    regions: Sequence[RegionStatus] = (),
 ) -> Judgement:
     """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers."""
     if deployment.is_pending:
         repair = f"`bezel recover {shell_word(deployment.stack)}` reconciles it"
         return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
+    if regions:
+        return of_regions(regions)
     if deployment.service is not None and live is None:
-        return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
+        return gone_verdict(deployment.service)
     of_leases = _leases_verdict(deployment, leases)
     of_service = service_verdict(live or {}, calls, deployment.stack)
     if of_leases is None:
@@ -431,11 +435,10 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
         *(("details" if reason.startswith("`") else "because", reason) for reason in stack.reasons),
         ("model", stack.model),
         ("url", stack.url),
-        ("service", stack.service),
-        ("revision", traffic or None),
-        *newest_row(stack),
+        ("certificate", None if stack.certificate is None else stack.certificate.line()),
+        *(() if stack.regions else (("service", stack.service), ("revision", traffic or None), *newest_row(stack))),
         ("requests", None if stack.calls is None else stack.calls.line()),
-        ("instances", scale if not stack.leases else None),
+        ("instances", scale if not (stack.leases or stack.regions) else None),
         ("running", None if stack.instances is None else stack.instances.line()),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
         ("age", None if stack.age_seconds is None else format_duration(stack.age_seconds)),
@@ -446,7 +449,8 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
         *outside_rows(stack),
         *file_rows(stack.stack, stack.file),
     ]
-    return (Line(stack.stack, Role.HEADING), NamedValues(rows))
+    table = (Line(), region_table(stack.regions)) if stack.regions else ()
+    return (Line(stack.stack, Role.HEADING), NamedValues(rows), *table)
 
 
 def _so_far(stack: StackStatus) -> str | None:
@@ -478,7 +482,8 @@ def _lease_line(lease: LeaseStatus) -> str:
 
 def _row(stack: StackStatus) -> tuple[object, ...]:
     left = [lease.left_seconds for lease in stack.leases if lease.left_seconds is not None]
-    place = ", ".join(revision.name for revision in stack.revisions if not stack.leases)
+    place = ", ".join(revision.name for revision in stack.revisions if not (stack.leases or stack.regions))
+    place = place or ", ".join(f"{each.region} ({each.verdict})" for each in stack.regions)
     zones = ", ".join(lease.zone or "-" for lease in stack.leases)
     return (
         stack.stack,

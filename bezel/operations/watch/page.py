@@ -19,6 +19,7 @@ from bezel.operations.file_settings import file_rows
 from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
+from bezel.operations.status.regions import RegionStatus
 from bezel.operations.status.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.status.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, figure_text
@@ -88,8 +89,9 @@ class Watch(Result):
             return []
         lines = [line for reason in status.reasons for line in _wrap(f"because: {reason}")]
         traffic = ", ".join(f"{each.name} {each.percent}%" for each in status.revisions)
-        rows = [("revision", traffic)] if traffic and not status.leases else []
-        rows += newest_row(status)
+        rows = [("revision", traffic)] if traffic and not (status.leases or status.regions) else []
+        rows += [] if status.regions else newest_row(status)
+        rows += [(each.region, _region_text(each)) for each in status.regions]
         rows += [("requests", status.calls.line())] if status.calls is not None else []
         if status.instances is not None:
             rows.append(("instances", status.instances.line()))
@@ -147,6 +149,16 @@ def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
     except UserError as error:
         notes.append(clean_text(f"{what} could not be read: {one_line(error)}", _NOTE))
         return None
+
+
+def _region_text(region: RegionStatus) -> str:
+    """The verdict of a region, its requests and its instances."""
+    calls, instances = region.calls, region.instances
+    texts = [verdict_text(region.verdict, None)]
+    texts += [] if calls is None else [f"{calls.failed} of {calls.number} requests failed"]
+    count = None if instances is None else instances.count
+    texts.append("running instances unknown" if count is None else f"{count} running")
+    return ", ".join(texts)
 
 
 def _cell(figure: Figure) -> str:

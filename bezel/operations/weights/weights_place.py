@@ -1,4 +1,4 @@
-"""Place of a deployed stack's weights: where its starts read them from, and at what price. Asks Cloud Storage."""
+"""Places of a deployed stack's weights: where its starts read them from, and at what price. Asks Cloud Storage."""
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
@@ -14,27 +14,29 @@ _MODEL_FILES = ("pulumi-python:dynamic/components:ModelFiles", "bezel:components
 
 
 def weights_line(context: Context, deployment: Deployment) -> str | None:
-    """The bucket of a deployment's weights with its distance and price; None where it reads none."""
+    """The buckets of a deployment's weights with distance and price; None where it reads none."""
     outputs = [dict(each.get("outputs") or {}) for each in deployment.resources if each.get("type") in _MODEL_FILES]
-    bucket = next((str(each["bucket"]) for each in outputs if each.get("bucket")), "")
+    buckets = dict.fromkeys(str(each["bucket"]) for each in outputs if each.get("bucket"))
     regions = tuple(dict.fromkeys(lease.zone.rpartition("-")[0] for lease in deployment.leases if lease.zone))
     if not regions and deployment.service is not None and deployment.service.has_gpu:
-        regions = (deployment.service.location,)
-    if not bucket or not regions:
-        return None
+        regions = tuple(deployment.urls)
+    lines = []
+    for bucket in buckets:
+        sizes = (each.get("total_bytes") or each.get("totalBytes") or 0 for each in outputs if each["bucket"] == bucket)
+        own_regions = tuple(region for region in regions if len(buckets) > 1 and bucket.endswith(f"-{region}"))
+        if regions:
+            read = sum(map(float, sizes)) / GIB
+            lines.append(_line(context, bucket, own_regions or regions, read, max(1, len(deployment.leases))))
+    return "; ".join(lines) or None
+
+
+def _line(context: Context, bucket: str, regions: tuple[str, ...], gib: float, servers: int) -> str:
+    """A bucket, how far it is from the regions that read it, and what reading it costs."""
     try:
         place = BucketPlace.of(bucket_of(context.google, context.address("STORAGE"), bucket))
     except RestError as error:
         return clean_text(f"gs://{bucket}, whose location is not known: {error}", 300)
-    read = (
-        sum(
-            float(each.get("total_bytes") or each.get("totalBytes") or 0)
-            for each in outputs
-            if each.get("bucket") == bucket
-        )
-        / GIB
-    )
-    transfer = Transfer(bucket, place, regions, read, max(1, len(deployment.leases)))
+    transfer = Transfer(bucket, place, regions, gib, servers)
     if warning := transfer.warning():
         return f"FAR: {warning}"
     amount = transfer.usd
