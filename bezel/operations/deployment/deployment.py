@@ -25,13 +25,11 @@ class DeployedService:
         id: `projects/PROJECT/locations/REGION/services/NAME`.
         inputs: Its declaration; secrets are `[secret]`.
         uri: Its own URL, "" if it has none or that is not recorded.
-        is_further: Whether it is the service of a further region, by its name in the program.
     """
 
     id: str
     inputs: Mapping[str, Any]
     uri: str = ""
-    is_further: bool = False
 
     @property
     def project(self) -> str:
@@ -189,18 +187,23 @@ class Deployment:
 
     @property
     def services(self) -> tuple[DeployedService, ...]:
-        """Its Cloud Run services, those with a GPU first."""
+        """Its Cloud Run services, those with a GPU first, those of one name in the order of the stack's regions."""
+        listed = self.server_outputs.get("regions")
+        order = [str(region) for region in listed] if isinstance(listed, list) else []
         deployed = [
             DeployedService(
-                id=(name := str(entry["id"])),
+                id=str(entry["id"]),
                 inputs=mask_secrets(entry.get("inputs") or {}),
                 uri=str((entry.get("outputs") or {}).get("uri") or ""),
-                # The first region's resources have the names of a stack of one region (services/bezel_services).
-                is_further=str(entry.get("urn")).endswith(f"-{name.split('/')[3]}"),
             )
             for entry in self._of(SERVICE_TYPE)
         ]
-        return tuple(sorted(deployed, key=lambda service: (not service.has_gpu, service.name, service.is_further)))
+
+        def place(service: DeployedService) -> tuple[bool, str, int]:
+            # One that is left in the state after its region was taken out of the stack comes last.
+            return not service.has_gpu, service.name, [*order, service.location].index(service.location)
+
+        return tuple(sorted(deployed, key=place))
 
     @property
     def region_services(self) -> tuple[DeployedService, ...]:
