@@ -44,15 +44,16 @@ def check_neighbours(state: Path, project: str, plan: "AnyPlan") -> None:
 
 
 def planned_ids(plan: "AnyPlan") -> frozenset[str]:
-    """Ids of the service and of the server's account, as the engine's state has them."""
+    """Ids of the services and of the server's account, as the engine's state has them."""
     if isinstance(plan, LeasePlan):
-        service, account = (plan.gateway.region, plan.gateway.name), plan.service_account_id
+        services, account = [(plan.gateway.region, plan.gateway.name)], plan.service_account_id
     else:
-        service, account = (plan.service.region, plan.service.name), plan.service.service_account_id
+        services = [(each.region, plan.service.name) for each in plan.regions]
+        account = plan.service.service_account_id
     place = f"projects/{plan.project}"
     return frozenset(
         (
-            f"{place}/locations/{service[0]}/services/{service[1]}",
+            *(f"{place}/locations/{region}/services/{name}" for region, name in services),
             f"{place}/serviceAccounts/{account}@{plan.project}.iam.gserviceaccount.com",
         )
     )

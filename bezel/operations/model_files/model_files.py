@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,7 +19,8 @@ from bezel.operations.doctor.local_checks import plan_stacks
 from bezel.operations.model_files.registry import RegistryModel, registry_of
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
-from bezel.planner import AnyPlan
+from bezel.operations.weights.stack_buckets import stack_buckets
+from bezel.planner import AnyPlan, Plan
 from bezel.rest import RestError
 from bezel.weights.bucket import Bucket
 from bezel.weights.layout import StoredModel, stored_models
@@ -125,9 +127,9 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
     bucket, plans = _bucket_and_plans(context, arguments.stack)
     owners: dict[str, dict[str, list[_Owner]]] = {bucket: {}} if bucket else {}
     for stack, (plan, _) in plans.items():
-        for folder, owner in _folders(stack, plan):
-            if plan.weights.bucket and bucket in (None, plan.weights.bucket):
-                owners.setdefault(plan.weights.bucket, {}).setdefault(folder, []).append(owner)
+        for name, (folder, owner) in product(stack_buckets(plan), _folders(stack, plan)):
+            if bucket in (None, name):
+                owners.setdefault(name, {}).setdefault(folder, []).append(owner)
     context.show(f"lists {', '.join(f'{_GS}{name}' for name in sorted(owners)) or 'no bucket'}")
     folders: list[ModelFolder] = []
     notes: list[str] = []
@@ -143,7 +145,7 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
         folders = [each for each in folders if each.stacks]
         notes.append(_SCOPED)
     named = plans if bucket is None and not context.scope else {}
-    places = {(project, str(plan.settings.region)) for plan, project in named.values() if project}
+    places = {(project, region) for plan, project in named.values() if project for region in _regions(plan)}
     registry, refused = registry_of(context, sorted(places))
     return ModelFiles(
         folders=tuple(folders),
@@ -175,6 +177,10 @@ def _is_bucket(name: str) -> bool:
     """Whether a bucket can have the name; it becomes a part of addresses."""
     allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
     return 3 <= len(name) <= 222 and set(name) <= allowed and name[0].isalnum() and name[-1].isalnum()
+
+
+def _regions(plan: AnyPlan) -> list[str]:
+    return [each.region for each in plan.regions] if isinstance(plan, Plan) else [plan.settings.region]
 
 
 def _folders(stack: str, plan: AnyPlan) -> Iterable[tuple[str, _Owner]]:

@@ -130,7 +130,7 @@ def _row_of(
         has_file=stack in files,
         model=_word(settings.get("model")),
         accelerator=_word(settings.get("accelerator")),
-        region=_word(settings.get("region")),
+        region=_word(_regions(settings)),
         deployed=has_resources if is_known else None,
         deployed_at=utc(unix(deployment.changed_at)) if deployment and has_resources else None,
         interrupted=deployment.is_pending if deployment else None,
@@ -142,6 +142,12 @@ def _row_of(
         lock=lock,
         notes=tuple(notes),
     )
+
+
+def _regions(settings: Mapping[str, Any]) -> object:
+    """The region of a file, or its regions with commas between them."""
+    regions = settings.get("regions")
+    return ", ".join(map(str, regions)) if isinstance(regions, list) and regions else settings.get("region")
 
 
 def _expiry(settings: Mapping[str, Any], now: float, notes: list[str]) -> tuple[str | None, bool | None]:

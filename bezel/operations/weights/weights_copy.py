@@ -1,4 +1,4 @@
-"""Copy of a stack's model into its bucket in two steps: what would be written, then the verified, resumable copy.
+"""Copy of a stack's model into its buckets in two steps: what would be written, then the verified, resumable copy.
 
 Owns which model goes where, the plan, progress and the end of a cancelled copy: files that are complete stay, an upload
 under way is continued by the next copy. Leaves sources to `sources` and the bytes to `bezel.weights`.
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, TextIO
 
 from pydantic import Field
@@ -21,7 +22,8 @@ from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict,
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.touches import BeyondStackError
-from bezel.operations.weights.sources import CLOUD_STORAGE, HUB, open_source
+from bezel.operations.weights.sources import CLOUD_STORAGE, HUB, Opened, open_source
+from bezel.operations.weights.stack_buckets import stack_buckets
 from bezel.planner import AnyPlan
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.copy import Item, copy_model
@@ -67,8 +69,8 @@ def check_scope(context: Context, arguments: CopyArguments) -> None:
     origin = (arguments.origin or "").strip()
     if not origin.startswith(CLOUD_STORAGE):
         return
-    own_bucket = plan_of(context, arguments.stack)[0].weights.bucket
-    if own_bucket is None or origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0] != own_bucket:
+    named_bucket = origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0]
+    if named_bucket not in stack_buckets(plan_of(context, arguments.stack)[0]):
         repair = "copy from the hub (hf:OWNER/NAME) or from Model Garden (garden:PUBLISHER/MODEL@VERSION)."
         raise BeyondStackError("--from", arguments.origin, arguments.stack, repair)
 
@@ -88,27 +90,30 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
     refusals: list[str] = []
     basis, is_empty = _basis(context, plan), True
     watch, quiet = Watch(_PLAN_SECONDS, cancelled=context.cancelled), Progress(io.StringIO())
-    with closing(Bucket(str(plan.weights.bucket), watch)) as bucket:
-        for folder, origin in sources.items():
-            context.show(f"lists {origin}")
-            address = f"gs://{bucket.name}/{folder}"
-            kind = _kind(plan, folder)
-            with open_source(context, plan, origin, bucket, watch, quiet) as source:
-                items = [item for item in source.model.items() if is_wanted(item.path, kind)]
-                present = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
-                comparison = _Compared.of(items, {item.path: present.get(f"{folder}/{item.path}") for item in items})
-            basis[f"source of {folder}"] = source.content
-            is_empty = is_empty and not (comparison.missing or comparison.replaced or comparison.unread)
-            replaced += comparison.replaced
-            unread += comparison.unread
-            summary.append(f"{source.shown} -> {address}: {comparison.text()}")
-            if problems := missing_files({item.path: item.size for item in items}, kind):
-                what = "adapter" if kind == "adapter" else "model"
-                refusals.append(
-                    f"{source.shown} is not a complete {what} ({'; '.join(problems)}): vLLM could not load it"
-                )
-            if items:
-                changes.append(PlannedChange(op="update" if present else "create", name=address, type=_TYPE))
+    for name in stack_buckets(plan):
+        with closing(Bucket(name, watch)) as bucket:
+            for folder, origin in sources.items():
+                context.show(f"lists {origin}")
+                address = f"gs://{bucket.name}/{folder}"
+                kind = _kind(plan, folder)
+                with open_source(context, plan, origin, bucket, watch, quiet) as source:
+                    items = [item for item in source.model.items() if is_wanted(item.path, kind)]
+                    present = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
+                    comparison = _Compared.of(
+                        items, {item.path: present.get(f"{folder}/{item.path}") for item in items}
+                    )
+                basis[f"source of {folder}"] = source.content
+                is_empty = is_empty and not (comparison.missing or comparison.replaced or comparison.unread)
+                replaced += comparison.replaced
+                unread += comparison.unread
+                summary.append(f"{source.shown} -> {address}: {comparison.text()}")
+                if problems := missing_files({item.path: item.size for item in items}, kind):
+                    what = "adapter" if kind == "adapter" else "model"
+                    refusals.append(
+                        f"{source.shown} is not a complete {what} ({'; '.join(problems)}): vLLM could not load it"
+                    )
+                if items:
+                    changes.append(PlannedChange(op="update" if present else "create", name=address, type=_TYPE))
     return Plan(
         operation=NAME,
         target=arguments.stack,
@@ -117,7 +122,7 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
         changes=() if is_empty else tuple(changes),
         destroyed=plain_all(f"{item.path}, another content of which is there" for item in replaced),
         warnings=() if is_empty else (_UNPRICED, *_warnings(unread)),
-        refusals=plain_all(refusals),
+        refusals=plain_all(dict.fromkeys(refusals)),
         confirm_name=arguments.stack if replaced else None,
         basis=basis,
         is_empty=is_empty and not refusals,
@@ -138,26 +143,37 @@ def apply_copy(context: Context, plan: Plan) -> Outcome:
     watch, progress = Watch(arguments.deadline, cancelled=context.cancelled), Progress(_out(context))
     done: list[str] = []
     problems: list[str] = []
-    with closing(Bucket(str(made.weights.bucket), watch)) as bucket, ExitStack() as open_sources:
+    names = stack_buckets(made)
+    with ExitStack() as opened:
+        first, *further = (opened.enter_context(closing(Bucket(name, watch))) for name in names)
         opened_sources = {
-            folder: open_sources.enter_context(open_source(context, made, origin, bucket, watch, progress))
+            folder: opened.enter_context(open_source(context, made, origin, first, watch, progress))
             for folder, origin in sources.items()
         }
         present = {f"source of {folder}": source.content for folder, source in opened_sources.items()}
         check(plan, {**_basis(context, made), **present})
         if plan.is_empty:
             return Outcome(operation=NAME, target=plan.target, verdict="unchanged", details=(plan.summary,))
-        for folder, source in opened_sources.items():
+
+        def copy(source: Opened, bucket: Bucket, folder: str) -> bool:
+            """Copy a model; whether that is done."""
             context.show(f"{source.shown} -> gs://{bucket.name}/{folder}")
             kind = _kind(made, folder)
-            try:
-                outcome = copy_model(source.model, bucket, folder, watch=watch, progress=progress, kind=kind)
-            except StoppedError:
-                return _outcome(plan, "cancelled", done, ["stopped; the same copy continues"])
-            done.append(_summary(folder, outcome))
+            outcome = copy_model(source.model, bucket, folder, watch=watch, progress=progress, kind=kind)
+            done.append(_summary(f"gs://{bucket.name}/{folder}" if further else folder, outcome))
             if outcome.failures:
-                problems += [*outcome.failures, "the same copy continues: copied files stay"]
-                break
+                problems.extend([*outcome.failures, "the same copy continues: copied files stay"])
+            return not outcome.failures
+
+        try:
+            is_done = all(copy(source, first, folder) for folder, source in opened_sources.items())
+            for bucket, folder in product(further if is_done else (), sources):
+                # Cloud Storage copies from the first bucket, whose objects have the hashes of their content.
+                with open_source(context, made, f"gs://{first.name}/{folder}", bucket, watch, progress) as copied:
+                    if not copy(copied, bucket, folder):
+                        break
+        except StoppedError:
+            return _outcome(plan, "cancelled", done, ["stopped; the same copy continues"])
     cancelled = bool(problems) and context.cancelled.is_set()
     return _outcome(plan, "cancelled" if cancelled else "failed" if problems else "done", done, problems)
 
@@ -203,7 +219,8 @@ def _kind(plan: AnyPlan, folder: str) -> FolderKind:
 
 def _basis(context: Context, plan: AnyPlan) -> dict[str, str]:
     drafts = ", ".join(sorted((*plan.weights.drafts, *plan.weights.adapter_sources)))
-    return {**place_of(context), "weights": f"gs://{plan.weights.bucket}/{plan.weights.path} {drafts}".rstrip()}
+    buckets = " ".join(f"gs://{bucket}/{plan.weights.path}" for bucket in stack_buckets(plan))
+    return {**place_of(context), "weights": f"{buckets} {drafts}".rstrip()}
 
 
 @dataclass(frozen=True)
