@@ -21,6 +21,7 @@ _GOOGLE = {
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
     "CLOUD_SCHEDULER": "https://cloudscheduler.googleapis.com/v1/",
     "COMPUTE": "https://compute.googleapis.com/compute/v1/",
+    "DNS": "https://dns.googleapis.com/dns/v1/",
     "IAM_BETA": "https://iam.googleapis.com/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
     "KMS": "https://cloudkms.googleapis.com/v1/",

@@ -142,3 +142,21 @@ def test_kind_of_a_price_is_stated_once(stack: str, tmp_path: Path) -> None:
     text = costs(tmp_path, stack).text()
     assert "derived: derived" not in text
     assert "list price: pricing page" in text or "list price: Cloud Billing Catalog" in text
+
+
+def test_regions_and_their_address_are_summed_and_shown_each(tmp_path: Path) -> None:
+    regions, address = ["us-east4", "europe-west4"], {"domain": "llm.acme.example"}
+    report = costs(tmp_path, "l4-qat", region="", regions=regions, address=address, cost={"max_hourly_usd": 9})
+    near, far = report.regions
+    assert (near.region, far.region) == tuple(regions)
+    assert report.address is not None
+    parts = (near.usd_per_hour_at_most, far.usd_per_hour_at_most, report.address.usd_per_hour)
+    assert all(parts)
+    assert report.usd_per_hour_at_most == sum(part or 0 for part in parts)
+    assert (report.usd_per_hour, report.usd_per_hour_idle) == (near.usd_per_hour, report.address.usd_per_hour)
+    assert {line.region for line in report.lines} == {*regions, None}
+    assert set(report.address.usd_per_gib) == set(regions)
+    assert "per hour at most in europe-west4" in report.text()
+    one = costs(tmp_path, "l4-qat")
+    assert (one.regions, one.address) == ((), None)
+    assert one.usd_per_hour == near.usd_per_hour

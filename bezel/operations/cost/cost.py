@@ -4,7 +4,7 @@ What a deployed stack has cost so far is `status`; other machines are `compare`.
 bezel.planner.cost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from pydantic import Field
@@ -14,7 +14,11 @@ from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.results import Result, Usd
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd
+from bezel.planner import LeasePlan, Plan
+from bezel.planner.assemble.plan import RegionPlan
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd, total
+from bezel.planner.cost.address_cost import NOT_INCLUDED
+from bezel.planner.cost.address_cost import AddressCost as PlannedAddressCost
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
 from bezel.planner.cost.token_cost import POOLED_DIGITS
@@ -38,7 +42,7 @@ class Range(Result):
 
 
 class CostLine(Result):
-    """A part of an instance or a machine."""
+    """A part of an instance, a machine or an address."""
 
     item: str
     quantity: float
@@ -46,6 +50,27 @@ class CostLine(Result):
     kind: str = Field(description="list price, derived, or the stack file's own")
     source: str
     as_of: str
+    region: str | None = Field(None, description="region of the instance, where the stack has several")
+
+
+class RegionCost(Result):
+    """Cost of the service in one of several regions."""
+
+    region: str
+    usd_per_hour: Usd | None = Field(description="one instance")
+    usd_per_hour_at_most: Usd | None = Field(description="all instances")
+    usd_per_hour_idle: Usd | None = Field(description="the minimum of instances")
+    usd_per_month_without_traffic: Usd | None = Field(description="the minimum of instances as a schedule sets it")
+
+
+class AddressCost(Result):
+    """Cost of the address with a name of its own."""
+
+    usd_per_hour: Usd | None = Field(description="its forwarding rule, as one of the project's first five")
+    usd_per_gib: dict[str, Usd | None] = Field(
+        description="region -> a GiB that reaches its service and one that leaves it, together"
+    )
+    not_included: tuple[str, ...]
 
 
 class Cost(Result):
@@ -53,8 +78,12 @@ class Cost(Result):
 
     stack: str
     project: str
-    usd_per_hour: Usd | None = Field(description="one instance, or all leased machines")
-    usd_per_hour_at_most: Usd | None = Field(description="all instances, or all leased machines with their gateway")
+    usd_per_hour: Usd | None = Field(
+        description="one instance, of several regions in the first; or all leased machines"
+    )
+    usd_per_hour_at_most: Usd | None = Field(
+        description="all instances of all regions with the address, or all leased machines with their gateway"
+    )
     usd_per_hour_idle: Usd | None = Field(description="without traffic: the minimum of instances, or all machines")
     usd_per_month_at_most: Usd | None = Field(description="all instances for 730 hours; null for leases, which end")
     usd_per_month_without_traffic: Usd | None = Field(
@@ -78,12 +107,16 @@ class Cost(Result):
     )
     not_included: tuple[str, ...]
     missing: tuple[str, ...] = Field(description="price rows that the catalogue does not hold")
+    regions: tuple[RegionCost, ...] = Field((), description="the service in each of several regions; () for one")
+    address: AddressCost | None = Field(None, description="the address without its data; null without one")
 
     def page(self) -> tuple[Block, ...]:
         """The amounts, then the parts with their sources."""
         ends_for_good = self.lease_seconds is not None and self.usd_per_month_without_traffic is None
         rows = [
             ("per hour", _usd(self.usd_per_hour)),
+            *((f"per hour at most in {each.region}", _usd(each.usd_per_hour_at_most)) for each in self.regions),
+            *(() if self.address is None else self._address_rows(self.address)),
             ("per hour at most", _usd(self.usd_per_hour_at_most)),
             ("per hour without traffic", _usd(self.usd_per_hour_idle)),
             ("per month at most", None if self.lease_seconds else _usd(self.usd_per_month_at_most)),
@@ -100,12 +133,18 @@ class Cost(Result):
         ]
         parts = [
             (
-                f"{each.quantity:g} x {each.item}",
+                f"{each.quantity:g} x {each.item}" + (f" in {each.region}" if each.region else ""),
                 f"{_usd(each.usd_per_hour)} per hour, {_basis(each)}",
             )
             for each in self.lines
         ]
         return (Line(self.stack, Role.HEADING), NamedValues(rows), NamedValues(parts))
+
+    def _address_rows(self, address: AddressCost) -> Iterator[tuple[str, str]]:
+        yield "address per hour", _usd(address.usd_per_hour)
+        for region, amount in address.usd_per_gib.items():
+            yield f"address, a GiB in and out of {region}", _usd(amount)
+        yield "not included in that", ", ".join(address.not_included)
 
 
 def cost(context: Context, arguments: CostArguments) -> Cost:
@@ -116,19 +155,29 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
     """
     made, project = plan_of(context, arguments.stack)
     of = made.cost
-    if isinstance(of, LeaseTotal):
-        hourly, idle, month, saved = of.machines_hourly, of.machines_hourly, of.machines_monthly, of.monthly_saved
-        at_most, parts = None, (*of.by_zone.values(), *of.gateway_lines)
+    at_most: Amount | None
+    saved: Amount | None
+    lines: Iterable[CostLine]
+    if isinstance(made, LeasePlan):
+        leased = made.cost
+        hourly = idle = leased.machines_hourly
+        month, saved = leased.machines_monthly, leased.monthly_saved
+        highest, at_most, missing = leased.hourly_at_max, None, leased.missing
+        lines = map(_line, (*leased.by_zone.values(), *leased.gateway_lines))
     else:
-        hourly, idle, month = of.hourly, of.hourly_at_min, of.monthly_without_traffic
-        saved = None if of.average_min is None else of.monthly_saved
-        at_most, parts = of.monthly_at_max, of.lines
+        costs, sums = [each.cost for each in made.regions], made.total
+        hourly, idle, month = made.cost.hourly, sums.hourly_at_min, sums.monthly_without_traffic
+        saved = None if made.cost.average_min is None else total(each.monthly_saved for each in costs)
+        months = [each.monthly_at_max for each in costs]
+        highest, at_most = sums.hourly_at_max, total([*months, sums.address.monthly] if sums.address else months)
+        missing = tuple(dict.fromkeys(name for each in costs for name in each.missing))
+        lines = _service_lines(made)
     transfer, tokens = made.transfer(), made.token_cost
     return Cost(
         stack=arguments.stack,
         project=project,
         usd_per_hour=_amount(hourly),
-        usd_per_hour_at_most=_amount(of.hourly_at_max),
+        usd_per_hour_at_most=_amount(highest),
         usd_per_hour_idle=_amount(idle),
         usd_per_month_at_most=_amount(at_most),
         usd_per_month_without_traffic=_amount(month),
@@ -140,10 +189,41 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_million_input_tokens=_between(tokens.input),
         usd_per_million_output_tokens=None if tokens.output is None else _between(tokens.output),
         tokens_basis=tokens.basis,
-        lines=tuple(_line(line) for line in parts),
+        lines=tuple(lines),
         not_included=of.not_included,
-        missing=of.missing,
+        missing=missing,
+        regions=tuple(_region(each) for each in made.regions)
+        if isinstance(made, Plan) and len(made.regions) > 1
+        else (),
+        address=None if made.address is None else _address(made.address.cost),
     )
+
+
+def _region(region: RegionPlan) -> RegionCost:
+    return RegionCost(
+        region=region.region,
+        usd_per_hour=_amount(region.cost.hourly),
+        usd_per_hour_at_most=_amount(region.cost.hourly_at_max),
+        usd_per_hour_idle=_amount(region.cost.hourly_at_min),
+        usd_per_month_without_traffic=_amount(region.cost.monthly_without_traffic),
+    )
+
+
+def _address(cost: PlannedAddressCost) -> AddressCost:
+    return AddressCost(
+        usd_per_hour=_amount(cost.hourly),
+        usd_per_gib={region: _amount(cost.gib(region)) for region in cost.data},
+        not_included=NOT_INCLUDED,
+    )
+
+
+def _service_lines(plan: Plan) -> Iterator[CostLine]:
+    """Parts of an instance in each region, and the address."""
+    for each in plan.regions:
+        region = each.region if len(plan.regions) > 1 else None
+        yield from (_line(line).model_copy(update={"region": region}) for line in each.cost.lines)
+    if plan.address is not None:
+        yield _line(plan.address.cost.rule)
 
 
 def _line(line: PlannedLine) -> CostLine:

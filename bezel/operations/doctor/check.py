@@ -12,7 +12,9 @@ from bezel.operations.results import Result
 from bezel.rest import ApiError
 from bezel_base.errors import Problem, UserError
 
-Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "access", "verdict"]
+Area = Literal[
+    "tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "address", "access", "verdict"
+]
 State = Literal["ok", "warning", "problem", "unknown"]
 _AT_A_TIME = 8
 _TEXT = 700

@@ -5,18 +5,20 @@ be a model to bezel.weights.layout.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from bezel.leases.inventory import back_end_of
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, Job, check
-from bezel.operations.quota.known import needs_of
-from bezel.planner import AnyPlan, LeasePlan
+from bezel.operations.quota.known import needs_of, needs_of_service
+from bezel.operations.weights.stack_buckets import stack_buckets
+from bezel.planner import AnyPlan, LeasePlan, Plan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, request
+from bezel.planner.base.deployment import WeightsPlan
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import ApiError, GoogleClient
@@ -25,6 +27,7 @@ from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
 from bezel_base.text.shell import shell_word
+from bezel_catalog import accelerator
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class _Folder:
 
 Plans = Mapping[str, tuple[AnyPlan, str | None]]
 _K = TypeVar("_K")
+_Choice = Literal["each", "any place", "optional"]
+"""Which of the quotas have to suffice: each of a service's, one of a lease's, none of an optional region's."""
 _PAGE = 200
 
 
@@ -57,20 +62,20 @@ def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job
     apis: defaultdict[str, set[str]] = defaultdict(set)
     for plan, project in named.values():
         apis[project] |= {*plan.apis}
-    quotas = _stacks_by_key(named, lambda plan, project: [(project, needs_of(plan), isinstance(plan, LeasePlan))])
+    quotas = _stacks_by_key(named, _quota_keys)
     folders = _stacks_by_key(named, _folders)
     jobs = []
     for project in projects:
         jobs.append(Job("project", project, partial(_project, context, client, project)))
         jobs.append(Job("APIs", project, partial(_apis, context, client, project, sorted(apis[project]))))
-    for (project, needs, any_place), stacks in quotas.items():
+    for (project, needs, choice), stacks in quotas.items():
         names = ", ".join(stacks)
-        jobs.append(Job("quotas", names, partial(_quotas, client, project, needs, names, any_place=any_place)))
+        jobs.append(Job("quotas", names, partial(_quotas, client, project, needs, names, choice=choice)))
     for stack, (plan, project) in named.items():
         jobs.append(Job("regions", stack, partial(_regions, client, stack, plan, project)))
     for folder, stacks in folders.items():
         jobs.append(Job("weights", folder.address, partial(_weights, context, client, folder, stacks[0])))
-    buckets = _stacks_by_key(named, lambda plan, _: [plan.weights.bucket] if plan.weights.bucket else [])
+    buckets = _stacks_by_key(named, lambda plan, _: stack_buckets(plan))
     for bucket, stacks in buckets.items():
         readers = {stack: named[stack][0] for stack in stacks}
         jobs.append(Job("weights", f"location of gs://{bucket}", partial(_places, context, client, bucket, readers)))
@@ -88,14 +93,27 @@ def _stacks_by_key(
     return dict(stacks_by_key)
 
 
+def _quota_keys(plan: AnyPlan, project: str) -> Iterator[tuple[str, tuple[Need, ...], _Choice]]:
+    """What a stack needs, together or in each region, and what a shortage there means."""
+    if isinstance(plan, LeasePlan):
+        yield project, needs_of(plan), "any place"
+        return
+    for region, service in zip(plan.regions, plan.services, strict=True):
+        yield project, needs_of_service(plan, service), "optional" if region.optional else "each"
+
+
 def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:
     weights = plan.weights
     if weights.bucket is None:
         return []
-    model_folder = _Folder(weights.bucket, weights.path, is_draft=False, is_made=weights.create)
-    drafts = (_Folder(weights.bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)
+    return [folder for bucket in stack_buckets(plan) for folder in _folders_of(bucket, weights)]
+
+
+def _folders_of(bucket: str, weights: WeightsPlan) -> list[_Folder]:
+    model_folder = _Folder(bucket, weights.path, is_draft=False, is_made=weights.create)
+    drafts = (_Folder(bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)
     adapters = (
-        _Folder(weights.bucket, path, is_draft=False, is_made=weights.create, adapter_rank=rank)
+        _Folder(bucket, path, is_draft=False, is_made=weights.create, adapter_rank=rank)
         for path, rank in weights.adapters.items()
     )
     return [model_folder, *drafts, *adapters]
@@ -140,9 +158,9 @@ def _enabling(apis: Sequence[str], project: str) -> str:
 
 
 def _quotas(
-    client: GoogleClient, project: str, needs: Sequence[Need], subject: str, *, any_place: bool
+    client: GoogleClient, project: str, needs: Sequence[Need], subject: str, *, choice: _Choice
 ) -> Iterable[Check]:
-    """Each quota of a service has to suffice; of a lease, that of one place."""
+    """Each quota of a service has to suffice; of a lease, that of one place; an optional region is left out."""
     short: list[Check] = []
     enough: list[Check] = []
     unknown: list[Check] = []
@@ -155,22 +173,19 @@ def _quotas(
         elif is_short(need, allowed.value):
             detail = f"needs {needed}; {project} has {need.quota.things(allowed.value)}"
             repair = f"`{request(need, project, need.amount)}`."
-            short.append(check("quotas", subject, "problem", detail, repair))
+            if choice == "optional":
+                detail += f": a deploy leaves out {need.place}, which is optional"
+            short.append(check("quotas", subject, "warning" if choice == "optional" else "problem", detail, repair))
         else:
             enough.append(check("quotas", subject, "ok", f"needs {needed}, and the quota allows it"))
-    if any_place and enough:
+    if choice == "any place" and enough:
         return enough
     return [*short, *unknown, *enough]
 
 
 def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> Iterable[Check]:
     if not isinstance(plan, LeasePlan):
-        service = plan.service
-        if plan.is_invited:
-            (detail, *_), repair = plan.warnings, f"ask Google for access, or set `bezel:region` of {stack} to another."
-            return [check("regions", stack, "warning", detail, repair)]
-        detail = f"the catalogue lists {service.accelerator} in {service.region}; only a deploy shows free capacity"
-        return [check("regions", stack, "ok", detail)]
+        return [_region(stack, plan, each.region) for each in plan.regions]
     terms = plan.terms
     kind = terms.hardware.id if terms.back_end == "queued_resource" else terms.hardware.machine_type
     api = back_end_of(terms.back_end, client, project)
@@ -181,6 +196,18 @@ def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> I
     repair = f"correct `lease.zones` of {stack}: `bezel zones {shell_word(stack)}` shows the others."
     text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
     return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
+
+
+def _region(stack: str, plan: Plan, region: str) -> Check:
+    """Whether a region offers a service's accelerator."""
+    gpu = accelerator(plan.service.accelerator)
+    if region in gpu.regions_on_invitation:
+        detail = next(text for text in plan.warnings if text.startswith(f"{region} offers"))
+        setting = "bezel:regions" if len(plan.regions) > 1 else "bezel:region"
+        repair = f"ask Google for access, or set `{setting}` of {stack} to another."
+        return check("regions", stack, "warning", detail, repair)
+    detail = f"the catalogue lists {gpu.id} in {region}; only a deploy shows free capacity"
+    return check("regions", stack, "ok", detail)
 
 
 def _places(context: Context, client: GoogleClient, bucket: str, readers: Mapping[str, AnyPlan]) -> Iterable[Check]:
@@ -194,7 +221,16 @@ def _places(context: Context, client: GoogleClient, bucket: str, readers: Mappin
         detail = f"not known, so it is not judged whether starts read across regions: {error.message}"
         repair = "let this identity read it (roles/storage.bucketViewer), or look at it in the console."
         return [check("weights", subject, "unknown", detail, repair)]
-    return [_place(f"{subject}, {stack}", stack, plan.transfer(place)) for stack, plan in readers.items()]
+    return [_place(f"{subject}, {stack}", stack, _transfer(plan, bucket, place)) for stack, plan in readers.items()]
+
+
+def _transfer(plan: AnyPlan, bucket: str, place: BucketPlace) -> Transfer | None:
+    """What the starts of a stack's servers read from one of its buckets."""
+    transfer = plan.transfer(place)
+    if transfer is None or transfer.bucket == bucket or not isinstance(plan, Plan):
+        return transfer
+    regions = tuple(each.region for each in plan.regions if each.bucket == bucket)
+    return replace(transfer, bucket=bucket, regions=regions)
 
 
 def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:

@@ -14,6 +14,7 @@ from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.context import Context
 from bezel.operations.doctor.access_checks import access_jobs
+from bezel.operations.doctor.address_checks import address_jobs
 from bezel.operations.doctor.causes import NEEDS_LOGIN, Cause, causes_of, rows_of
 from bezel.operations.doctor.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.doctor.cloud_checks import cloud_jobs
@@ -26,7 +27,7 @@ from bezel_base.errors import UserError
 from bezel_base.terminal.blocks import Block, Line, Table, mark
 
 _REQUEST_SECONDS = 10.0
-_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access", "verdict")
+_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "address", "access", "verdict")
 _GOOGLE = "Google Cloud"
 
 
@@ -97,7 +98,11 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     first = run_all([*local_jobs(context), Job("login", _GOOGLE, lambda: _login(credentials))], arguments.deadline)
     is_logged_in = any(each.subject == _GOOGLE and each.state == "ok" for each in first)
     with GoogleClient(credentials, timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
-        jobs = [*cloud_jobs(context, client, plans), *access_jobs(context, stacks, arguments.deadline)]
+        jobs = [
+            *cloud_jobs(context, client, plans),
+            *address_jobs(context, client, plans),
+            *access_jobs(context, stacks, arguments.deadline),
+        ]
         if is_logged_in:
             context.show(
                 f"checks the cloud by {format_count(len(jobs), 'question')}, for {arguments.deadline:g} s at most"

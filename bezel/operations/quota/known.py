@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel.planner import AnyPlan, LeasePlan
+from bezel.planner import AnyPlan, LeasePlan, Plan
 from bezel.planner.assemble.quota import (
     CPU_QUOTA,
     MEMORY_QUOTA,
@@ -14,6 +14,7 @@ from bezel.planner.assemble.quota import (
     lease_needs,
     service_needs,
 )
+from bezel.planner.base.deployment import ServicePlan
 from bezel.planner.base.hardware import Quota, leased_hardware
 from bezel_catalog import accelerators
 
@@ -79,7 +80,12 @@ def needs_of(plan: AnyPlan) -> tuple[Need, ...]:
     """What a stack may need of each quota in each place."""
     if isinstance(plan, LeasePlan):
         return lease_needs(plan.terms)
-    return service_needs(plan.service, gated=plan.settings.rollout == "gated")
+    return tuple(need for service in plan.services for need in needs_of_service(plan, service))
+
+
+def needs_of_service(plan: Plan, service: ServicePlan) -> tuple[Need, ...]:
+    """What one of a plan's services may need in its region."""
+    return service_needs(service, gated=plan.settings.rollout == "gated")
 
 
 def known_by_id(quotas: Iterable[KnownQuota]) -> dict[tuple[str, str], KnownQuota]:
