@@ -4,8 +4,8 @@ A node serves every client that reaches its port, so only this service may reach
 node's network (direct VPC egress), and Cloud Run lets only invokers through to it. Behind Cloud Run's identity check
 runs HAProxy with the configuration that `gateway_configuration` writes.
 
-Owns the service, its account (without any role) and its invokers. Leaves out the network with its firewall, and the
-nodes: other components, which this one waits for if they are in its options.
+Owns the service, its account (without a role, but for the right to call the fallback) and its invokers. Leaves out the
+network with its firewall, and the nodes: other components, which this one waits for if they are in its options.
 
 - HAProxy, not nginx: nginx's open version removes a node only after requests have failed on it. Envoy and Caddy check
   nodes too, but no package of Debian or PyPI has the Envoy that would be deployed, and Caddy's configuration decodes a
@@ -16,6 +16,8 @@ nodes: other components, which this one waits for if they are in its options.
   build, no secret to grant, no file to write, which the image's user (99) could do in few places.
 - CPU only while requests are served (a stream is one request), no instance without them. Health checks pause with the
   CPU; the first request makes up for them, as it skips a node that cannot be reached.
+- With `fallback` a Cloud Run service serves while no node lives. The gateway's account is an invoker of it. The proxy
+  then gets a second text, the program that fetches the account's identity.
 - An instance counts only its own connections. So one instance takes as many requests as Cloud Run allows before there
   is a second one.
 
@@ -47,10 +49,12 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field
 
-from bezel_components.base.arguments import Text, child_options
+from bezel_components.base.arguments import ComponentArgs, Text, child_options
 from bezel_components.base.check_resource import camel_case
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
+from bezel_components.base.granted_roles import INVOKER
 from bezel_components.config.gateway import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
+from bezel_components.config.gateway_fallback import IDENTITY, SOCKET_OWNER, FallbackUrlError, identity_program
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 
 IMAGE = "library/haproxy"
@@ -64,9 +68,28 @@ exec haproxy -db -f /dev/stdin <<END
 ${CONFIGURATION}
 END
 """
+SCRIPT_WITH_FALLBACK = f"""\
+export {SOCKET_OWNER}=$$
+exec haproxy -db -f /dev/stdin 3<<LUA <<END
+${IDENTITY}
+LUA
+${CONFIGURATION}
+END
+"""
 _PROBE_SECONDS = 2
 _REQUESTS = 1000
 _DEADLINE_SECONDS = 600
+
+
+class GatewayFallback(ComponentArgs):
+    """A Cloud Run service that serves while no node lives; the gateway makes its own account an invoker of it."""
+
+    location: str
+    """Region of the service."""
+    service: str
+    """Its name."""
+    url: Text
+    """Its URL, which is the audience of the gateway's tokens too."""
 
 
 class IdentityGatewayArgs(CloudRunServiceArgs):
@@ -86,6 +109,8 @@ class IdentityGatewayArgs(CloudRunServiceArgs):
     """Subnetwork in the service's region: its name, or `projects/P/regions/R/subnetworks/S`."""
     tags: tuple[str, ...] = ()
     """Network tags of the service."""
+    fallback: GatewayFallback | None = None
+    """What serves while no node lives; without one callers get an error then."""
     max_instances: int = Field(2, ge=1)
     timeout_seconds: int = Field(3600, ge=1, le=3600)
     """Time limit of a request with its whole response."""
@@ -111,6 +136,7 @@ class IdentityGateway(pulumi.ComponentResource):
             RuntimeIdentityArgs(project=args.project, account_id=args.account_id, description="Runs a gateway"),
             opts=child_options(self, opts),
         )
+        grants = [_grant(self, name, args, opts, account)] if args.fallback else []
         inputs: dict[str, Any] = {
             "ingress": args.ingress,
             "labels": dict(args.labels),
@@ -119,13 +145,33 @@ class IdentityGateway(pulumi.ComponentResource):
         }
         self.declared = {camel_case(key): value for key, value in inputs.items()}
         service = declare_service(
-            self, name, args, opts, inputs=inputs, seconds=_DEADLINE_SECONDS, depends_on=[account]
+            self, name, args, opts, inputs=inputs, seconds=_DEADLINE_SECONDS, depends_on=[account, *grants]
         )
         self.url = service.uri
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
         outputs = ("url", "revision", "created_revision", "resource_name")
         self.register_outputs({key: getattr(self, key) for key in outputs})
+
+
+def _grant(
+    component: pulumi.Resource,
+    name: str,
+    args: IdentityGatewayArgs,
+    opts: pulumi.ResourceOptions | None,
+    account: RuntimeIdentity,
+) -> cloudrunv2.ServiceIamMember:
+    """The right of the gateway's account to call the fallback."""
+    assert args.fallback is not None  # noqa: S101 - the caller has looked
+    return cloudrunv2.ServiceIamMember(
+        f"{name}-fallback-invoker",
+        project=args.project,
+        location=args.fallback.location,
+        name=args.fallback.service,
+        role=INVOKER,
+        member=f"serviceAccount:{account.email}",
+        opts=child_options(component, opts, depends_on=[account]),
+    )
 
 
 def _template(args: IdentityGatewayArgs, account: str) -> cloudrunv2.ServiceTemplateArgs:
@@ -146,11 +192,12 @@ def _template(args: IdentityGatewayArgs, account: str) -> cloudrunv2.ServiceTemp
 
 
 def _container(args: IdentityGatewayArgs) -> cloudrunv2.ServiceTemplateContainerArgs:
+    variables = {CONFIGURATION: _configuration(args)} | ({IDENTITY: identity_program()} if args.fallback else {})
     return cloudrunv2.ServiceTemplateContainerArgs(
         image=args.image,
         commands=["sh"],
-        args=["-c", SCRIPT],
-        envs=[cloudrunv2.ServiceTemplateContainerEnvArgs(name=CONFIGURATION, value=_configuration(args))],
+        args=["-c", SCRIPT_WITH_FALLBACK if args.fallback else SCRIPT],
+        envs=[cloudrunv2.ServiceTemplateContainerEnvArgs(name=each, value=value) for each, value in variables.items()],
         ports=cloudrunv2.ServiceTemplateContainerPortsArgs(container_port=8080),
         resources=cloudrunv2.ServiceTemplateContainerResourcesArgs(
             limits={"cpu": "1", "memory": "512Mi"}, cpu_idle=True, startup_cpu_boost=False
@@ -166,16 +213,15 @@ def _container(args: IdentityGatewayArgs) -> cloudrunv2.ServiceTemplateContainer
 
 def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
     """The proxy's configuration; known in a preview if the addresses are."""
+    fallback = args.fallback.url if args.fallback else ""
 
-    def write(addresses: Sequence[Any]) -> str:
+    def write(texts: Sequence[Any]) -> str:
+        url, *addresses = texts
         try:
-            return gateway_configuration(addresses, args.port, args.machines)
-        except NodeAddressError as error:
+            return gateway_configuration(addresses, args.port, args.machines, url or None)
+        except (FallbackUrlError, NodeAddressError) as error:
             raise pulumi.RunError(f"{args.service}: {error}") from None
 
-    known_addresses = [node for node in args.nodes if isinstance(node, str)]
-    return (
-        write(known_addresses)
-        if len(known_addresses) == len(args.nodes)
-        else pulumi.Output.all(*args.nodes).apply(write)
-    )
+    texts = (fallback, *args.nodes)
+    known_texts = [text for text in texts if isinstance(text, str)]
+    return write(known_texts) if len(known_texts) == len(texts) else pulumi.Output.all(*texts).apply(write)

@@ -7,7 +7,15 @@ import pytest
 
 from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.config.gateway import PROBE_ATTEMPTS
-from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
+from bezel_components.config.gateway_fallback import IDENTITY, identity_program
+from bezel_components.identity_gateway import (
+    CONFIGURATION,
+    SCRIPT,
+    SCRIPT_WITH_FALLBACK,
+    GatewayFallback,
+    IdentityGateway,
+    IdentityGatewayArgs,
+)
 from tests.support.components.fake_engine import DIGEST, REVISION, Declarations, declare, has_unknown
 
 IMAGE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/library/haproxy@{DIGEST}"
@@ -137,3 +145,38 @@ def test_the_outputs_tell_where_it_is_and_what_runs() -> None:
         "created_revision": REVISION.replace("00001", "00002"),
         "resource_name": "projects/acme-llm/locations/us-east4/services/chat-tpu",
     }
+
+
+FALLBACK = GatewayFallback(location="us-east4", service="chat-l4", url="https://chat-l4-1.us-east4.run.app")
+
+
+def test_a_gateway_with_a_fallback_may_call_it_before_it_serves() -> None:
+    declared = declarations_of(fallback=FALLBACK)
+    grant = next(one for one in declared.of("ServiceIamMember") if one.name == "gateway-fallback-invoker")
+    made = declared.one("cloudrunv2/service:Service")
+    assert {key: grant.inputs[key] for key in ("location", "name", "role", "member")} == {
+        "location": "us-east4",
+        "name": "chat-l4",
+        "role": "roles/run.invoker",
+        "member": "serviceAccount:chat-gateway@acme-llm.iam.gserviceaccount.com",
+    }
+    assert declared.waits_for(made, grant)
+    (container,) = made.inputs["template"]["containers"]
+    variables = {one["name"]: one["value"] for one in container["envs"]}
+    assert container["args"] == ["-c", SCRIPT_WITH_FALLBACK]
+    assert variables[IDENTITY] == identity_program()
+    assert "fallback_identity https://chat-l4-1.us-east4.run.app" in variables[CONFIGURATION]
+
+
+def test_a_gateway_without_a_fallback_has_one_grant_and_one_text() -> None:
+    declared = declarations_of()
+    (container,) = declared.one("cloudrunv2/service:Service").inputs["template"]["containers"]
+    assert container["args"] == ["-c", SCRIPT]
+    assert [one["name"] for one in container["envs"]] == [CONFIGURATION]
+    assert len(declared.of("ServiceIamMember")) == 1
+
+
+def test_a_fallback_of_another_address_ends_the_deploy() -> None:
+    elsewhere = FALLBACK.model_copy(update={"url": "https://chat.acme.example/v1"})
+    with pytest.raises(pulumi.RunError, match="send its identity there"):
+        declarations_of(fallback=elsewhere)

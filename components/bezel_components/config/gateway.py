@@ -17,6 +17,7 @@ the invokers (IAM, before a request gets here) and the service around it (`Ident
   only time), and long conversations would pile up at one node.
 - Where nodes come and go by the hour, every address that they may get is a server. HAProxy takes each in at its start,
   and one without a node out at its first check, which is soon; a request that comes before is sent on to the others.
+- With a fallback, a Cloud Run service serves while no node lives (`gateway_fallback`).
 - `/metrics` of a fleet requires the node, `/metrics?node=0`: counters from a different node at each request are worse
   than none. The request is sent even to an unhealthy node; that is when its metrics matter.
 
@@ -31,11 +32,13 @@ anything but HTTP, with a page of Google's. So HAProxy's limits are above that f
 divided into lines, and every other refusal here is in the promised JSON.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 
+from bezel.planner.fallback import gateway_checks
 from bezel_base.errors import Problem, UserError
+from bezel_components.config import gateway_fallback
+from bezel_components.config.gateway_errors import error_body, return_error
 
 PROBE_PATH = "/gateway"
 """Path of the startup probe; not one of vLLM's."""
@@ -53,7 +56,9 @@ class NodeAddressError(UserError):
     """An invalid node address."""
 
 
-def gateway_configuration(addresses: Sequence[str | None], port: int, machines: int | None = None) -> str:
+def gateway_configuration(
+    addresses: Sequence[str | None], port: int, machines: int | None = None, fallback: str | None = None
+) -> str:
     """Write the configuration for some nodes.
 
     It reads two environment variables: `PORT` and `GATEWAY_ADDRESS`, the port and the address to listen at (by default
@@ -65,16 +70,34 @@ def gateway_configuration(addresses: Sequence[str | None], port: int, machines: 
         port: vLLM's port on each of them.
         machines: How many nodes there are at a time, where these are all addresses that they may have; None where each
             address is that of a node.
+        fallback: URL of the Cloud Run service that serves while no node lives (`gateway_fallback`).
 
     Raises:
         NodeAddressError: A text is no IPv4 address, or the sequence is empty.
+        FallbackUrlError: The fallback's URL is not that of a Cloud Run service.
     """
     _check(addresses)
-    present = [number for number, address in enumerate(addresses) if address]
+    servers = {number: f"{address}:{port}" for number, address in enumerate(addresses) if address}
     nodes = len(addresses) if machines is None else machines
-    lines = [*_PROCESS, *_frontend(nodes, present), *_backend(nodes, len(present))]
-    servers = [f"    server node-{number} {addresses[number]}:{port}" for number in present]
-    return "\n".join([*lines, *servers, ""])
+    if fallback is not None:
+        return "\n".join([*_with_fallback(fallback, nodes, servers), ""])
+    present = list(servers)
+    lines = [*_process(_CONNECTIONS), *_frontend(nodes, present), *_backend(nodes, len(present))]
+    return "\n".join([*lines, *(f"    server node-{number} {server}" for number, server in servers.items()), ""])
+
+
+def _with_fallback(url: str, nodes: int, servers: Mapping[int, str]) -> list[str]:
+    present = list(servers)
+    return [
+        *_process(gateway_fallback.CONNECTIONS, gateway_fallback.PROCESS),
+        *_frontend(nodes, present, fallback=True),
+        *_backend(nodes, len(present), fallback=True),
+        *gateway_fallback.servers(servers),
+        "",
+        *gateway_fallback.machines(servers, _metrics_of_node(nodes)),
+        "",
+        *gateway_fallback.service(url),
+    ]
 
 
 def _check(addresses: Sequence[str | None]) -> None:
@@ -101,17 +124,16 @@ def _is_address(text: str) -> bool:
 _BUFFER = 131072  # bytes: a head of 64 KiB, the most that Google's front end forwards, and 8 more for each of its lines
 _MAX_HEADERS = 16384  # lines of a head: as many as 64 KiB hold; 101 by default
 
+_CONNECTIONS = 2000
+
 # One thread, as the container has one CPU: attempts of the probe are counted without a lock, and the least connections
 # are those of the whole process.
 _PROCESS = (
-    "global",
-    "    log stdout format raw local0 info",
-    "    nbthread 1",
-    "    maxconn 2000",
     f"    tune.bufsize {_BUFFER}",
     f"    tune.http.maxhdr {_MAX_HEADERS}",
     "    set-var proc.attempts int(0)",
-    "",
+)
+_DEFAULTS = (
     "defaults",
     "    mode http",
     "    log global",
@@ -122,55 +144,70 @@ _PROCESS = (
     "    timeout http-request 30s",
     "    timeout http-keep-alive 3600s",
     "    timeout client 3600s",
-    "    timeout connect 3s",
+    f"    timeout connect {gateway_checks.CONNECT}s",
     "    timeout server 3600s",
-    "    timeout check 10s",
+    f"    timeout check {gateway_checks.RESPONSE}s",
     "",
 )
 
 
-def _frontend(nodes: int, present: Sequence[int]) -> list[str]:
-    not_served = _response(404, "The gateway serves /v1/*, /tokenize, /health, /version and /metrics.")
-    not_accepted = _response(405, "The gateway accepts GET and POST.")
+def _process(connections: int, more: Sequence[str] = ()) -> list[str]:
+    first = ("global", "    log stdout format raw local0 info", "    nbthread 1", f"    maxconn {connections}")
+    return [*first, *_PROCESS, *more, "", *_DEFAULTS]
+
+
+def _frontend(nodes: int, present: Sequence[int], *, fallback: bool = False) -> list[str]:
+    not_served = return_error(404, "The gateway serves /v1/*, /tokenize, /health, /version and /metrics.")
+    not_accepted = return_error(405, "The gateway accepts GET and POST.")
+    attempts = gateway_fallback.probe_attempts(present) if fallback else PROBE_ATTEMPTS
     return [
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
-        *_errors(nodes, len(present)),
+        *_errors(nodes, len(present), "machines" if fallback else "nodes"),
         # `url` is the unchanged request target; `path` is also set for a target that is a whole URL.
         "    acl plain url -m beg /",
         f"    acl served path -m reg {_SERVED}",
         f"    acl startup path -m str {PROBE_PATH}",
         f"    {not_served} unless plain served or plain startup",
         f"    {not_accepted} hdr Allow 'GET, POST' unless {{ method GET POST }}",
-        *(_metrics_by_node(present, nodes) if nodes > 1 and present else ()),
+        *(_metrics_by_node(present, nodes, fallback=fallback) if nodes > 1 and present else ()),
         "    http-request set-var(proc.attempts) var(proc.attempts),add(1) if startup",
-        f"    acl patient var(proc.attempts) -m int le {PROBE_ATTEMPTS}",
+        f"    acl patient var(proc.attempts) -m int le {attempts}",
         "    http-request return status 200 content-type text/plain string 'no node yet' if startup !patient",
+        *(gateway_fallback.rules(present) if fallback else ()),
         "    http-request set-path /health if startup",
         f"    http-request del-header {_REMOVED_HEADERS} -m reg",
+        *(gateway_fallback.choice() if fallback else ()),
         "    default_backend nodes",
         "",
     ]
 
 
-def _metrics_by_node(present: Sequence[int], nodes: int) -> tuple[str, ...]:
-    numbers = [str(number) for number in present]
+def _metrics_by_node(present: Sequence[int], nodes: int, *, fallback: bool) -> tuple[str, ...]:
+    numbers = [*map(str, present), *([gateway_fallback.NAME] if fallback else [])]
     some = f"; {nodes} of them have a node" if len(present) > nodes else ""
     text = f"Each node has its own metrics: request /metrics?node=N, where N is {' or '.join(numbers)}{some}."
     return (
         "    acl metrics path -m str /metrics",
         f"    acl known url_param(node) -m str {' '.join(numbers)}",
-        f"    {_response(400, text)} if metrics !known",
+        f"    {return_error(400, text)} if metrics !known",
     )
 
 
-def _backend(nodes: int, servers: int) -> list[str]:
-    interval, retries = ("2s", servers) if servers > nodes else ("5s", 3)
-    metrics_by_node = [
+def _metrics_of_node(nodes: int) -> tuple[str, ...]:
+    """Lines by which metrics come from the node that is named, healthy or not; none where there is one node."""
+    if nodes == 1:
+        return ()
+    return (
         "    acl metrics path -m str /metrics",
         "    force-persist if metrics",
         "    use-server node-%[url_param(node)] if metrics",
-    ]
+    )
+
+
+def _backend(nodes: int, servers: int, *, fallback: bool = False) -> list[str]:
+    interval, retries = ("2s", servers) if servers > nodes else ("5s", 3)
+    checks = f"check inter {interval} fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s"
     return [
         "backend nodes",
         "    balance leastconn",
@@ -184,14 +221,13 @@ def _backend(nodes: int, servers: int) -> list[str]:
         "    option httpchk",
         "    http-check send meth GET uri /health ver HTTP/1.1 hdr Host node",
         "    http-check expect status 200",
-        *(metrics_by_node if nodes > 1 else ()),
-        f"    default-server check inter {interval} fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s",
+        *(() if fallback else (*_metrics_of_node(nodes), f"    default-server {checks}")),
     ]
 
 
-def _errors(nodes: int, servers: int) -> list[str]:
-    """Errors that HAProxy itself returns, in the format of vLLM's."""
-    healthy = f"%[nbsrv(nodes)] of {nodes} passed the last health checks"
+def _errors(nodes: int, servers: int, counted: str) -> list[str]:
+    """Errors that HAProxy itself returns, in the format of vLLM's; the servers of one section are counted."""
+    healthy = f"%[nbsrv({counted})] of {nodes} passed the last health checks"
     if servers > nodes:  # one that was not checked yet counts as healthy
         healthy = f"it has {nodes} at a time, at {servers} possible addresses"
     texts = {
@@ -201,15 +237,6 @@ def _errors(nodes: int, servers: int) -> list[str]:
         502: "The node closed the connection.",
         504: "The node did not respond within an hour.",
     }
-    plain = [f"    http-error status {code} {_body(code, text)}" for code, text in texts.items()]
+    plain = [f"    http-error status {code} {error_body(code, text)}" for code, text in texts.items()]
     no_node = f"No node behind this gateway could take the request: {healthy}."
-    return [*plain, f"    http-error status 503 {_body(503, no_node, 'lf-string')} hdr Retry-After 10"]
-
-
-def _response(code: int, text: str) -> str:
-    return f"http-request return status {code} {_body(code, text)}"
-
-
-def _body(code: int, text: str, kind: str = "string") -> str:
-    error = {"message": text, "type": "gateway_error", "param": None, "code": code}
-    return f"content-type application/json {kind} '{json.dumps({'error': error})}'"
+    return [*plain, f"    http-error status 503 {error_body(503, no_node, 'lf-string')} hdr Retry-After 10"]

@@ -14,11 +14,17 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 from bezel_base.loopback.listeners import free_port
 from bezel_components.config.gateway import gateway_configuration
-from bezel_components.identity_gateway import CONFIGURATION, SCRIPT
+from bezel_components.config.gateway_fallback import IDENTITY, identity_program
+from bezel_components.identity_gateway import CONFIGURATION, SCRIPT, SCRIPT_WITH_FALLBACK
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
 
 SECONDS = 20.0
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -47,6 +53,8 @@ class Request:
 class Node:
     """A listener on a loopback address of its own; `/v1/hold` and `/v1/stream` wait for `go`, `/v1/talk` never ends.
 
+    `/v1/pieces` takes most of a second, and `/v1/page/401` answers as Google's front end does.
+
     Attributes:
         well: Whether its health check passes.
         seen: What it was asked, checks left out.
@@ -61,9 +69,11 @@ class Node:
     go: threading.Event = field(default_factory=threading.Event)
     waiting: int = 0
     left: int = 0
+    tls: ssl.SSLContext | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
         self.listen()
 
     def listen(self) -> None:
@@ -77,13 +87,34 @@ class Node:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
+    def die(self) -> None:
+        """End as a server does: refuse connections, and break off all responses."""
+        self.close()
+        with self._lock:
+            for connection in self._connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
                 threading.Thread(target=self._serve, args=(listener.accept()[0],), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection, connection.makefile("rb") as stream:
+        with self._lock:
+            self._connections.add(connection)
+        try:
+            self._respond(connection)
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+
+    def _respond(self, accepted: socket.socket) -> None:
+        with suppress(OSError):
+            self._read_and_answer(self.tls.wrap_socket(accepted, server_side=True) if self.tls else accepted)
+
+    def _read_and_answer(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream:
             line = stream.readline().decode("latin-1").split()
             if len(line) != 3:
                 return
@@ -107,6 +138,14 @@ class Node:
         if path == "/v1/stream":
             self._stream(connection)
             return
+        if path == "/v1/pieces":
+            self._pieces(connection)
+            return
+        if path.startswith("/v1/page/"):
+            status = path.rpartition("/")[2]
+            head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=UTF-8\r\nContent-Length: 6\r\n\r\n"
+            connection.sendall(head.encode() + b"<html>")
+            return
         if path == "/v1/talk":
             self._talk(connection)
         if path == "/v1/hold" and not self._hold(connection):
@@ -120,6 +159,13 @@ class Node:
         connection.sendall(b"d\r\ndata: first\n\n\r\n")
         if self._hold(connection):
             connection.sendall(b"e\r\ndata: second\n\n\r\n0\r\n\r\n")
+
+    def _pieces(self, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(8):
+            connection.sendall(b"d\r\ndata: first\n\n\r\n")
+            threading.Event().wait(0.08)
+        connection.sendall(b"0\r\n\r\n")
 
     def _talk(self, connection: socket.socket) -> None:
         """Write on and on, until nobody takes it any more."""
@@ -160,16 +206,34 @@ def nodes(count: int) -> list[Node]:
 class Gateway:
     """The proxy as a process, before so many nodes that are not there and before these; a context.
 
-    With `machines`, these are the addresses that so many nodes may have.
+    With `machines`, these are the addresses that so many nodes may have. With `fallback`, the URL of another server,
+    that serves while no node lives; `metadata` is the address of the metadata server, `replaced` what of the
+    configuration is another text here, and `variables` are further ones.
     """
 
-    def __init__(self, behind: list[Node], absent: int = 0, machines: int | None = None) -> None:
+    def __init__(
+        self,
+        behind: list[Node],
+        absent: int = 0,
+        machines: int | None = None,
+        *,
+        fallback: str | None = None,
+        metadata: str = "",
+        replaced: Mapping[str, str] = MappingProxyType({}),
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.port = free_port()
         addresses = [*[""] * absent, *(node.address for node in behind)]
-        text = gateway_configuration(addresses, behind[0].port if behind else 8000, machines)
+        text = gateway_configuration(addresses, behind[0].port if behind else 8000, machines, fallback)
+        for old, new in replaced.items():
+            assert old in text
+            text = text.replace(old, new)
         environment = {"PATH": PATH, "PORT": str(self.port), "GATEWAY_ADDRESS": "127.0.0.1", CONFIGURATION: text}
+        if fallback is not None:
+            environment |= {IDENTITY: identity_program(), "GCE_METADATA_HOST": metadata, **variables}
+        script = SCRIPT if fallback is None else SCRIPT_WITH_FALLBACK
         self._process = subprocess.Popen(
-            ["sh", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            ["sh", "-c", script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         self.log: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()

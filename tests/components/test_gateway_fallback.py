@@ -1,0 +1,299 @@
+"""The fallback of the gateway at the wire: the very proxy, command and programs that are deployed."""
+
+import http.client
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import pytest
+
+from bezel.planner.fallback.gateway_checks import RETURN, detection_seconds
+from bezel_components.config.gateway import gateway_configuration
+from bezel_components.config.gateway_fallback import PROBE_ATTEMPTS, SERVED_BY, FallbackUrlError
+from bezel_localcloud.access.certificates import server_certificate
+from tests.support.localcloud.gateway_harness import Gateway, Node, missing_proxy, nodes, until
+from tests.support.localcloud.metadata_server import MetadataServer, number_of
+
+needs_proxy = pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())
+IDENTITY = "x-serverless-authorization"
+USERS = 64
+
+
+class World(NamedTuple):
+    gateway: Gateway
+    node: Node
+    fallback: Node
+    metadata: MetadataServer
+
+    def kill(self) -> None:
+        """End the node's server, and wait until no request is sent to it any more."""
+        self.node.die()
+        until(lambda: self.serving() == "fallback", "the node is out", self.gateway.log)
+
+    def serving(self) -> str:
+        """What serves, as the gateway says without sending a request to the fallback."""
+        connection = self.gateway.connect()
+        connection.request("GET", "/health")
+        response = connection.getresponse()
+        response.read()
+        connection.close()
+        return response.headers.get(SERVED_BY, "") if response.status == 200 else ""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    (node,) = nodes(1)
+    fallback = Node("127.0.0.1", 0)
+    quick = {f"slowstart {RETURN}s": "slowstart 3s"}
+    with (
+        MetadataServer() as metadata,
+        Gateway([node], fallback=url_of(fallback), metadata=metadata.address, replaced=quick) as gateway,
+    ):
+        yield World(gateway, node, fallback, metadata)
+    node.close()
+    fallback.close()
+
+
+def url_of(node: Node) -> str:
+    return f"http://{node.address}:{node.port}"
+
+
+class Stream(NamedTuple):
+    """One stream of a user: when it began and ended, what served it ("" for an error), and whether it was whole."""
+
+    began: float
+    ended: float
+    served_by: str
+    is_whole: bool
+
+
+class Users:
+    """Users that stream without a pause, each on a thread of its own; a context."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._is_over = gateway, threading.Event()
+        self.streams: list[Stream] = []
+        self._threads = [threading.Thread(target=self._stream_on, daemon=True) for _ in range(USERS)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _stream_on(self) -> None:
+        while not self._is_over.is_set():
+            self.streams.append(self._stream())
+
+    def _stream(self) -> Stream:
+        began, served_by, is_whole = time.monotonic(), "", False
+        connection = self._gateway.connect()
+        try:
+            connection.request("POST", "/v1/pieces", b"{}", {"Authorization": "Bearer planted"})
+            response = connection.getresponse()
+            served_by = response.headers.get(SERVED_BY, "")
+            is_whole = response.read().count(b"data: first") == 8 and response.status == 200
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        return Stream(began, time.monotonic(), served_by, is_whole)
+
+    def wait_for_streams(self, served_by: str, since: float) -> None:
+        """Wait until as many streams as there are users, begun since then, were served by one of both alone."""
+        until(lambda: self._are_served(served_by, since), f"the {served_by} serves all", self._gateway.log)
+
+    def _are_served(self, served_by: str, since: float) -> bool:
+        last = [stream for stream in self.streams[-USERS:] if stream.began > since]
+        return len(last) == USERS and all(stream.served_by == served_by for stream in last)
+
+
+# A lease ends and returns
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_users_lose_only_streams_on_a_dead_lease_within_the_stated_time(world: World) -> None:
+    detection = detection_seconds()["its server has ended"]
+    with Users(world.gateway) as users:
+        users.wait_for_streams("lease", 0)
+        died = time.monotonic()
+        world.node.die()
+        users.wait_for_streams("fallback", died + detection)
+        world.node.listen()
+        returned = time.monotonic()
+        users.wait_for_streams("lease", returned)
+    failed = [stream for stream in users.streams if not stream.is_whole]
+    in_flight = [stream for stream in users.streams if stream.began < died < stream.ended]
+    assert 0 < len(in_flight) <= USERS
+    assert [stream for stream in failed if not stream.began < died + detection] == []
+    assert [stream for stream in failed if stream.ended < died] == []
+    # A connection that the dead node refuses is sent on: only what it had already got is lost.
+    assert set(failed) <= set(in_flight)
+    # Both serve while the lease returns, and what began at the fallback ended there.
+    back = next(stream.began for stream in users.streams if stream.began > returned and stream.served_by == "lease")
+    assert any(stream.served_by == "fallback" for stream in users.streams if stream.began > back)
+    assert "planted" not in repr(world.node.seen + world.fallback.seen)
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_only_the_fallback_gets_the_identity(world: World) -> None:
+    gateway, node, fallback, metadata = world
+    caller = {"Authorization": "Bearer planted", "X-Serverless-Authorization": "Bearer planted", "Cookie": "planted"}
+    assert gateway.ask("/v1/models", headers=caller)[1]["node"] == node.address
+    assert metadata.asked == []
+    world.kill()
+    assert gateway.ask("/v1/models?x=1", "POST", b"{}", caller)[1]["node"] == fallback.address
+    audience = f"/computeMetadata/v1/instance/service-accounts/default/identity?audience={url_of(fallback)}"
+    assert metadata.asked == [(audience, "Google")]
+    (request,) = fallback.seen
+    assert (request.target, request.headers["host"]) == ("/v1/models?x=1", f"127.0.0.1:{fallback.port}")
+    assert number_of(request.headers[IDENTITY]) == 1
+    assert "planted" not in repr(request).replace(request.headers[IDENTITY], "")
+    assert not {"authorization", "cookie"}.intersection(request.headers)
+    assert all(IDENTITY not in seen.headers for seen in node.seen)
+    assert request.headers[IDENTITY].split(".")[1] not in "".join(gateway.log)
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_a_token_is_fetched_again_before_it_ends_and_once_for_all(world: World) -> None:
+    gateway, _, fallback, metadata = world
+    metadata.lifetime = 61.5  # a minute and a half of a second more is left
+    world.kill()
+    threads = [threading.Thread(target=gateway.ask, args=("/version",)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [number_of(request.headers[IDENTITY]) for request in fallback.seen] == [1] * 16
+    metadata.lifetime = 3600
+
+    def is_fetched_again() -> bool:
+        gateway.ask("/version")
+        return number_of(fallback.seen[-1].headers[IDENTITY]) == 2
+
+    until(is_fetched_again, "the token is fetched again", gateway.log)
+    # It still lives: a metadata server that fails costs no request.
+    metadata.status = 503
+    assert gateway.ask("/version")[0] == 200
+    assert len(metadata.asked) == 2
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_without_an_identity_nothing_is_sent_and_the_lease_still_serves(world: World) -> None:
+    gateway, node, fallback, metadata = world
+    metadata.status = 404
+    assert gateway.ask("/version")[1]["node"] == node.address
+    world.kill()
+    status, body = gateway.ask("/version")
+    assert (status, fallback.seen) == (503, [])
+    assert body["error"]["message"].endswith("got no identity for the fallback from the metadata server.")
+    metadata.status = 200
+    assert gateway.ask("/version")[1]["node"] == fallback.address
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_health_probe_and_metrics_start_no_instance_of_the_fallback(world: World) -> None:
+    gateway, node, fallback, _ = world
+    assert gateway.ask("/metrics")[1]["node"] == node.address
+    assert world.serving() == "lease"
+    world.kill()
+    statuses = [gateway.ask("/gateway")[0] for _ in range(PROBE_ATTEMPTS + 1)]
+    assert statuses == [503] * PROBE_ATTEMPTS + [200]
+    status, body = gateway.ask("/metrics")
+    assert (status, fallback.seen) == (503, [])
+    assert body["error"]["message"].endswith(": 0 of 1 passed the last health checks.")
+    assert gateway.ask("/metrics?node=fallback")[1]["node"] == fallback.address
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_pages_of_the_front_end_and_a_dead_fallback_become_json(world: World) -> None:
+    gateway, _, fallback, _ = world
+    world.kill()
+    answers = {status: gateway.ask(f"/v1/page/{status}") for status in (401, 403, 404, 429, 500, 503)}
+    identity = "The fallback refused the identity of the gateway."
+    for status in (401, 403):
+        assert (answers[status][0], answers[status][1]["error"]["message"]) == (502, identity)
+    for status in (404, 429, 500, 503):
+        taken = f"The fallback did not take the request: HTTP {status}."
+        assert (answers[status][0], answers[status][1]["error"]["message"]) == (503, taken)
+    assert gateway.ask("/v1/break")[1]["error"]["message"] == "The fallback closed the connection."
+    fallback.die()
+    status, body = gateway.ask("/version")
+    assert status == 503
+    assert body["error"]["message"].endswith("and the fallback could not be reached.")
+
+
+# A lease that was not granted, and a fallback of another name
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_the_fallback_serves_at_once_without_any_lease() -> None:
+    fallback = Node("127.0.0.1", 0)
+    with (
+        MetadataServer() as metadata,
+        Gateway([], absent=2, fallback=url_of(fallback), metadata=metadata.address) as gateway,
+    ):
+        assert gateway.ask("/gateway")[0] == 200
+        assert gateway.ask("/v1/models")[1]["node"] == fallback.address
+        assert gateway.ask("/metrics")[0] == 503
+    fallback.close()
+
+
+@needs_proxy
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("host", "trusted", "status"), [("localhost", True, 200), ("localhost", False, 503), ("a.b.localhost", True, 503)]
+)
+def test_an_identity_is_sent_only_over_verified_tls(tmp_path: Path, host: str, trusted: bool, status: int) -> None:
+    made = server_certificate(tmp_path, time.time())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.chain, made.key)
+    fallback = Node("127.0.0.1", 0, tls=context)
+    variables = {"GATEWAY_AUTHORITIES": str(made.authority)} if trusted else {}
+    port = {f" {host}:443 ": f" 127.0.0.1:{fallback.port} "}
+    with (
+        MetadataServer() as metadata,
+        Gateway(
+            [], 1, fallback=f"https://{host}", metadata=metadata.address, replaced=port, variables=variables
+        ) as gateway,
+    ):
+        assert gateway.ask("/version")[0] == status
+    assert len(fallback.seen) == (status == 200)
+    fallback.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://chat.run.app",
+        "https://chat.run.app/",
+        "https://chat.run.app:8443",
+        "https://chat.run.app\n    server x",
+        "https://user@chat.run.app",
+        "http://127.0.0.1",
+    ],
+)
+def test_an_identity_is_sent_to_no_other_address(url: str) -> None:
+    with pytest.raises(FallbackUrlError, match="send its identity there"):
+        gateway_configuration(["10.64.0.5"], 8000, fallback=url)
+
+
+def test_the_configuration_without_a_fallback_has_nothing_of_one() -> None:
+    plain = gateway_configuration(["10.64.0.5", ""], 8000)
+    assert "fallback" not in plain
+    assert SERVED_BY not in plain
+    assert "lua" not in plain
