@@ -67,6 +67,13 @@ CHANGES = {
     "weights.regional_buckets": [True],
     "address.domain": ["llm.acme.example"],
     "address.zone": ["acme-example"],
+    "fallback.accelerator": ["nvidia-rtx-pro-6000"],
+    "fallback.region": ["europe-west4"],
+    "fallback.model": ["gemma-4-12b-it"],
+    "fallback.vllm": [{"max-num-seqs": 4}],
+    "fallback.resources.cpu": [22],
+    "fallback.resources.memory": ["96Gi"],
+    "fallback.max_instances": [2],
 }
 # What the text of a plan does not show, or only by what it costs or takes.
 NOT_SHOWN = {
@@ -76,8 +83,10 @@ NOT_SHOWN = {
     "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",
     "observability.alerts", "observability.dashboard", "observability.email", "observability.max_error_share",
     "observability.max_cold_starts", "observability.idle_hours",
+    "fallback.accept_shorter_context", "fallback.resources.cpu_boost",
     "observability.uptime", "observability.budget", "observability.billing_account", "observability.currency",
 }  # fmt: skip
+GPU = {"fallback.accelerator": "nvidia-rtx-pro-6000", "fallback.region": "us-central1"}
 # What else a setting needs, so that there is a plan.
 BESIDE: dict[str, dict[str, object]] = {
     "access.ingress": {"smoke.inside": True},
@@ -89,6 +98,7 @@ BESIDE: dict[str, dict[str, object]] = {
     "weights.regional_buckets": {"region": "", "regions": ["us-east4", "europe-west4"]},
     "address.zone": {"address.domain": "llm.acme.example"},
     "network.nat": {"weights.loading": "hub"},
+    **{path: GPU | {path: CHANGES[path][0]} for path in CHANGES if path.startswith("fallback.")},
 }
 CHOSEN = {"model", "accelerator"}
 OF_REGIONS = ("regions", "optional_regions", "weights.regional_buckets")
@@ -105,8 +115,8 @@ def paths(model: type[BaseModel], path: str = ""):
 
 def with_setting(config, path, value):
     """The configuration with one setting."""
-    section, _, name = path.rpartition(".")
-    return config | ({section: {**config.get(section, {}), name: value}} if section else {path: value})
+    name, _, rest = path.partition(".")
+    return config | {name: with_setting(config.get(name, {}), rest, value) if rest else value}
 
 
 def rows(config) -> dict[str, tuple[str, str]]:
@@ -127,7 +137,7 @@ CASES = [
     for value in values
     for kind in (SERVICE, LEASE)
     if path.partition(".")[0]
-    not in ({"lease", "network"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
+    not in ({"lease", "network", "fallback"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
     and not (
         kind is LEASE
         and path in ("adapters", "rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd", *OF_REGIONS)

@@ -43,7 +43,8 @@ INSIDE = frozenset(
     {
         *("environment", "deletion_protection", "model", "accelerator", "region", "vllm_version", "vllm"),
         *("regions", "optional_regions"),
-        *("resources", "scaling", "rollout", "restarted_at", "probe", "access", "variables", "lease", "cost", "labels"),
+        *("resources", "scaling", "rollout", "restarted_at", "probe", "access", "variables", "lease", "fallback"),
+        *("cost", "labels"),
     }
 )
 """Settings that name nothing which may belong to another stack; a server of some stacks changes these alone."""

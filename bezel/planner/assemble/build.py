@@ -6,14 +6,17 @@ speed. Leaves the rules to bezel.planner.assemble.validate. Pure: no clock, no n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.address.failover import detection_seconds, failover_of, readiness_probe
 from bezel.planner.address.region_checks import stack_regions
 from bezel.planner.address.regional_service import in_region, regional_bucket
+from bezel.planner.assemble.fallback_validate import promise_of
 from bezel.planner.assemble.lease_validate import validate_lease
 from bezel.planner.assemble.plan import (
     AddressPlan,
+    FallbackPlan,
     GatewayPlan,
     LeasePlan,
     LeaseTerms,
@@ -32,6 +35,7 @@ from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.cost.address_cost import address_cost
 from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
+from bezel.planner.fallback.caller_checks import Promise, notes
 from bezel.planner.rules.hours_checks import windows_of
 from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
@@ -39,6 +43,7 @@ from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
+from bezel.planner.vllm.engine_args import served_names
 from bezel.planner.vllm.model.named_adapters import source_folders
 from bezel.planner.vllm.speculation_checks import Speculation
 from bezel.planner.vllm.start_notes import unchecked_relations
@@ -66,6 +71,7 @@ IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm
 GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
 NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
 CACHE_FOLDER = "compile-cache"
+FALLBACK = "fallback"
 LEASE_LENGTH = 61  # fits a label's value and the names of a node and a machine
 APIS = (
     "artifactregistry.googleapis.com",
@@ -366,10 +372,36 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             *(each for each in _address_apis(settings) if each != COMPUTE_API),
         ),
         address=_address(settings, (settings.region,)),
+        fallback=_fallback(stack),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
         **_common_fields(stack, peaks, batch, kv_element_bytes(hardware, stack.engine), tpu=hardware.device == "tpu"),
+    )
+
+
+def _fallback(stack: ValidatedLease) -> FallbackPlan | None:
+    """The fallback, whose service has names, account and images of its own, and only the gateway as a caller."""
+    if stack.fallback is None:
+        return None
+    plan = _service_plan(stack.fallback)
+    service = replace(
+        plan.service,
+        name=resource_name(stack.stack, suffix=FALLBACK, length=SERVICE_LENGTH),
+        service_account_id=resource_name(stack.stack, suffix="fb", length=ACCOUNT_LENGTH),
+        image_repository_id=resource_name(stack.stack, suffix=f"images-{FALLBACK}", length=REPOSITORY_LENGTH),
+    )
+    names = served_names(typed_values(stack.arguments).get("served-model-name"), stack.model)
+    lease = Promise(stack.model.id, names, stack.fit.max_model_len, {}, None)
+    return FallbackPlan(
+        service=service,
+        model=plan.model,
+        fit=plan.fit,
+        start=plan.start,
+        estimate=plan.estimate,
+        cost=plan.cost,
+        token_cost=plan.token_cost,
+        notes=tuple(notes(lease, promise_of(stack.fallback))),
     )
 
 

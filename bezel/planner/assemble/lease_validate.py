@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bezel.planner.assemble.fallback_validate import check_promise, validate_fallback
 from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import LeaseSettings, Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
@@ -51,7 +53,10 @@ GPU_MODELS = "/var/lib/bezel/models"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedLease(ValidatedStack):
-    """Leased machines that pass every rule. `folder` is that of the model on the machine, "" with the hub."""
+    """Leased machines that pass every rule.
+
+    `folder` is that of the model on the machine, "" with the hub; `fallback` what serves while no lease does.
+    """
 
     hardware: LeasedHardware
     back_end: BackEnd
@@ -59,6 +64,7 @@ class ValidatedLease(ValidatedStack):
     fit: LeasedFit
     start: LeaseStart
     cost: LeaseTotal
+    fallback: ValidatedService | None
 
 
 def validate_lease(
@@ -95,8 +101,9 @@ def validate_lease(
     rules.check_options(defaults, adapters=place, leased=True)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)
-    cost = _cost(settings, hardware, rules) if lease.zones else None
+    fallback = validate_fallback(rules, checkpoint, today=today) if checkpoint else None
     if checkpoint is None or options is None or engine is None:
+        _check_cost(_cost(settings, hardware), hardware, rules)
         raise rules.refusal()
     problems += check_tpu_arguments(rules.values, hardware, assistant=engine.assistant_loaded)
     if offline and engine.assistant_loaded:
@@ -113,7 +120,11 @@ def validate_lease(
         concurrency=lease.count * 2 * engine.max_num_seqs,
         raised_by="vllm.max-num-seqs",
     )
-    if problems or not project or cost is None:
+    if fallback:
+        check_promise(rules, checkpoint, fallback, max_model_len=fit.max_model_len, pooled_at=smoke.pooled_at)
+    cost = replace(_cost(settings, hardware), fallback=fallback.cost if fallback else None)
+    _check_cost(cost, hardware, rules)
+    if problems or not project:
         raise rules.refusal()
     path = (settings.weights.path or checkpoint.folder or "").strip("/")
     return ValidatedLease(
@@ -131,6 +142,7 @@ def validate_lease(
         fit=fit,
         start=start,
         cost=cost,
+        fallback=fallback,
         smoke=smoke,
     )
 
@@ -148,10 +160,9 @@ def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
     return dict.fromkeys(names, "")
 
 
-def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> LeaseTotal:
-    """The cost, checked against the spending limits."""
-    lease, own_prices, limits = settings.lease, settings.cost.prices, settings.cost
-    cost = lease_total(
+def _cost(settings: Settings, hardware: LeasedHardware) -> LeaseTotal:
+    lease = settings.lease
+    return lease_total(
         hardware,
         zones=[preference.zone for preference in lease.zones],
         provisioning=lease.provisioning,
@@ -159,24 +170,28 @@ def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> Le
         run_seconds=lease.duration,
         gateway_region=settings.region,
         share=_share(lease),
-        own_prices=own_prices,
+        own_prices=settings.cost.prices,
         alerts=settings.observability.alerts,
         has_address=settings.address.domain is not None,
     )
+
+
+def _check_cost(cost: LeaseTotal, hardware: LeasedHardware, rules: Validation) -> None:
+    """Check the cost against the spending limits."""
+    settings, lease, limits = rules.settings, rules.settings.lease, rules.settings.cost
     zones, patience = setting("lease.zones"), ".patience"
     invalid_zone = any(
         problem.key.startswith(zones) and not problem.key.endswith(patience) for problem in rules.problems
     )
-    if invalid_zone or not settings.region or has_refused_price(rules.problems):
-        return cost  # a missing price is no problem of its own
+    if invalid_zone or not lease.zones or not settings.region or has_refused_price(rules.problems):
+        return  # a missing price is no problem of its own
     if setting("lease.duration") in rules.unread:
         limits = limits.model_copy(update={"max_lease_usd": None})  # that of the default is not the stack's
     priced = [
         zone
         for zone in hardware.zones
         if isinstance(
-            lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=own_prices).hourly, Priced
+            lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=limits.prices).hourly, Priced
         )
     ]
     rules.problems += check_lease_total(cost, limits, priced=priced)
-    return cost

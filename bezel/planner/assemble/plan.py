@@ -376,6 +376,34 @@ class GatewayPlan:
     service_account_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class FallbackPlan:
+    """The Cloud Run service that serves while no lease does, and what callers notice of it.
+
+    `notes` are sentences without their full stop, each about one difference.
+    """
+
+    service: ServicePlan
+    model: str
+    fit: MemoryFit
+    start: StartEstimate
+    estimate: Estimate | PooledEstimate
+    cost: ServiceCost
+    token_cost: TokenCost
+    notes: tuple[str, ...]
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {
+            "service": self.service.name,
+            "region": self.service.region,
+            "model": self.model,
+            "max_model_len": self.fit.max_model_len,
+            "notes": list(self.notes),
+            **self.token_cost.as_output(),
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasePlan(_StackPlan):
     """A valid stack of leased machines."""
@@ -389,6 +417,18 @@ class LeasePlan(_StackPlan):
     labels: Mapping[str, str]
     service_account_id: str
     image_repository_id: str
+    fallback: FallbackPlan | None = None
+
+    def as_output(self) -> dict[str, object]:
+        """As of every stack, with the fallback."""
+        output = super(LeasePlan, self).as_output()
+        return output if self.fallback is None else {**output, "fallback": self.fallback.as_output()}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """As of every stack, with what callers notice of the fallback."""
+        notes = () if self.fallback is None else self.fallback.notes
+        return (*super(LeasePlan, self).warnings, *(f"While the fallback serves, {note}." for note in notes))
 
     @property
     def _readers(self) -> tuple[str, tuple[str, ...], int]:

@@ -343,6 +343,33 @@ class LeaseSettings(Section):
     boot_deadline: Duration = Field(5400, description="time limit from the start of a machine until vLLM responds")
 
 
+class Fallback(Section):
+    """A GPU of Cloud Run that serves while no lease does."""
+
+    accelerator: str | None = Field(
+        None, description="accelerator of Cloud Run; without one there is no fallback", examples=["nvidia-l4"]
+    )
+    region: str | None = Field(
+        None, description="region of the fallback; default the gateway's", examples=["europe-west4"]
+    )
+    model: str | None = Field(
+        None,
+        description="its checkpoint; default the lease's model",
+        examples=["gemma-4-12b-it-qat-w4a16"],
+    )
+    vllm: dict[str, Any] = Field(
+        {},
+        description="its options of `vllm serve`, which it shares with no machine, without leading dashes",
+        examples=["{max-model-len: 8192}"],
+    )
+    resources: Resources = Field(Resources(), description="CPU and memory of one instance", examples=["{memory: 16Gi}"])
+    max_instances: Whole = Field(1, ge=1, le=1000, description="maximum of instances; there is none without traffic")
+    accept_shorter_context: Switch = Field(
+        default=False,
+        description="whether its context may be shorter than the lease's: longer requests then fail while it serves",
+    )
+
+
 class NetworkSettings(Section):
     """The network of leased machines."""
 
@@ -467,6 +494,11 @@ class Settings(Section):
         {}, description="environment variable -> name of a secret in Secret Manager", examples=["{HF_TOKEN: hf-token}"]
     )
     lease: LeaseSettings = Field(LeaseSettings(), description="terms of leases", examples=["{duration: 4h}"])
+    fallback: Fallback = Field(
+        Fallback(),
+        description="Cloud Run GPU that serves while no lease does, see docs/leases.md",
+        examples=["{accelerator: nvidia-l4}"],
+    )
     network: NetworkSettings = Field(
         NetworkSettings(), description="network of leased machines", examples=["{nat: false}"]
     )

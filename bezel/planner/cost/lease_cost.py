@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
     from bezel.planner.base.settings import Cost, PriceRow
     from bezel.planner.cost.address_cost import AddressCost
+    from bezel.planner.cost.service_cost import ServiceCost
 
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
 Provisioning = Literal["flex-start", "on-demand", "spot"]
@@ -64,6 +65,7 @@ class LeaseTotal:
         share: share of time in the hours of the leases; None without hours.
         alerts: whether the stack has alerts, whose price is unknown.
         address: cost of the address; None without one.
+        fallback: what serves while no lease does; None without one.
     """
 
     by_zone: Mapping[str, CostLine]
@@ -74,6 +76,7 @@ class LeaseTotal:
     share: Decimal | None = None
     alerts: bool = False
     address: AddressCost | None = None
+    fallback: ServiceCost | None = None
 
     @property
     def not_included(self) -> tuple[str, ...]:
@@ -121,6 +124,19 @@ class LeaseTotal:
         return total((*parts, self.address.hourly) if self.address else parts)
 
     @property
+    def fallback_at_max(self) -> Amount | None:
+        """All of the fallback, the gateway and the address, per hour, while no lease is there; None without one."""
+        if self.fallback is None:
+            return None
+        parts = (self.fallback.hourly_at_max, self.gateway_hourly)
+        return total((*parts, self.address.hourly) if self.address else parts)
+
+    @property
+    def hourly_in_a_change(self) -> Amount:
+        """What costs per hour while the fallback takes over from the machines, or they from it: all of both."""
+        return self.hourly_at_max if self.fallback is None else total((self.hourly_at_max, self.fallback.hourly_at_max))
+
+    @property
     def lease_at_max(self) -> Amount:
         """Machines, gateway and address until the leases end, without the fee for a request and for data."""
         return lasting(self.hourly_at_max, self.run_seconds)
@@ -153,8 +169,18 @@ class LeaseTotal:
             "usd_per_hour_with_gateway": figure(self.hourly_at_max, 4),
             "usd_per_lease_with_gateway": figure(self.lease_at_max, 2),
             "usd_per_million_requests": figure(self.requests.hourly, 2),
+            **self._fallback_as_output(),
             "lines": [line.as_output() for line in (*self.by_zone.values(), *self.gateway_lines)],
             "not_included": list(self.not_included),
+        }
+
+    def _fallback_as_output(self) -> dict[str, object]:
+        if self.fallback is None or self.fallback_at_max is None:
+            return {}
+        return {
+            "usd_per_hour_of_fallback": figure(self.fallback_at_max, 4),
+            "usd_per_hour_of_idle_fallback": figure(self.fallback.hourly_at_min, 4),
+            "usd_per_hour_in_a_change": figure(self.hourly_in_a_change, 4),
         }
 
 
@@ -223,15 +249,24 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
             others + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
         )
         return
-    parts = "machines, gateway and address" if cost.address else "machines and gateway"
     for key, limit, amount, per, shorter in (
-        ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_at_max, "per hour", ""),
+        ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_in_a_change, "per hour", ""),
         ("max_lease_usd", limits.max_lease_usd, cost.lease_at_max, "until the leases end", ", or for a shorter time"),
     ):
         if limit is not None and isinstance(amount, Priced) and amount.usd > Decimal(str(limit)):
             yield Problem(
                 setting(f"cost.{key}"),
                 f"{limit:g}",
-                f"{parts} cost up to {text(amount, 4)} USD {per}, above the limit.",
+                f"{_parts_of(cost, key)} cost up to {text(amount, 4)} USD {per}, above the limit.",
                 f"{to_number('raise', f'cost.{key}', at_least(amount))}, or lease fewer machines{shorter}.",
             )
+
+
+def _parts_of(cost: LeaseTotal, key: str) -> str:
+    """What a limit bounds together."""
+    parts = ["machines", "gateway"]
+    if cost.fallback and key == "max_hourly_usd":
+        parts.append("fallback")
+    if cost.address:
+        parts.append("address")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

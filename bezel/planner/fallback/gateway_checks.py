@@ -27,7 +27,7 @@ def detection_seconds() -> dict[str, int]:
     connection that fails is.
     """
     return {
-        "its server has ended": _PAUSES,
-        "its machine is gone": _PAUSES + FAILURES * CONNECT,
-        "its server hangs": _PAUSES + FAILURES * RESPONSE,
+        "server ended": _PAUSES,
+        "machine gone": _PAUSES + FAILURES * CONNECT,
+        "server hangs": _PAUSES + FAILURES * RESPONSE,
     }

@@ -63,6 +63,9 @@ def _place(plan: Plan | LeasePlan) -> Iterator[_Row]:
         renewed = ", renewed by `up`" if terms.renew else ""
         yield "lease", f"{duration_text(terms.run_seconds)}{renewed}{windows}"
         yield "gateway", f"{plan.gateway.name} in {plan.gateway.region}"
+        if plan.fallback is not None:
+            service = plan.fallback.service
+            yield "fallback", f"{plan.fallback.model} on {service.accelerator} in {service.region}"
     else:
         service = plan.service
         yield "service", f"{service.name} in {place_text(plan)}"
@@ -110,6 +113,8 @@ def _cost(plan: Plan | LeasePlan) -> Iterator[_Row]:
         yield "at most", f"{usd(cost.hourly_at_max, 'h', 4)}, {text(cost.lease_at_max, 2)} USD in {length}"
         if cost.address:
             yield "price of the address", address_price(cost.address)
+        if cost.fallback_at_max is not None:
+            yield "fallback", f"{usd(cost.fallback_at_max, 'h', 4)} under load, 0 without requests"
         digits = 2
     elif not plan.total.is_one_service:
         yield from short_price_rows(plan)

@@ -16,6 +16,7 @@ from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.address_rows import address_cost_rows, address_rows, region_cost_rows, region_rows
+from bezel.planner.render.fallback_rows import fallback_sections, state_rows
 from bezel.planner.render.text_table import (
     CATALOGUE,
     adapter_text,
@@ -67,7 +68,8 @@ def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
                 arguments,
                 ("Memory", _leased_memory(plan)),
                 ("Estimated speed of one machine", [*_lease_start(plan), *_speed(plan)]),
-                ("Cost", [*_lease_cost(plan), *_lease_limits(plan)]),
+                *fallback_sections(plan),
+                ("Cost", [*_lease_cost(plan), *state_rows(plan), *_lease_limits(plan)]),
                 *_warnings(plan),
             ]
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.base.settings import (
+    Fallback,
     LeaseSettings,
     NetworkSettings,
     ProbeSettings,
@@ -59,6 +60,7 @@ def check_service_only(settings: Settings, unread: Iterable[str] = ()) -> Iterat
     """
     misplaced = {
         "lease": settings.lease != LeaseSettings() or _holds("lease", unread),
+        "fallback": settings.fallback != Fallback() or _holds("fallback", unread),
         "network": settings.network != NetworkSettings() or _holds("network", unread),
         "cost.max_lease_usd": settings.cost.max_lease_usd is not None,
     }

@@ -195,6 +195,25 @@ class LeaseSettings(TypedDict, total=False):
     """Time limit from the start of a machine until vLLM responds."""
 
 
+class Fallback(TypedDict, total=False):
+    """A GPU of Cloud Run that serves while no lease does."""
+
+    accelerator: str | None
+    """Accelerator of Cloud Run; without one there is no fallback."""
+    region: str | None
+    """Region of the fallback; default the gateway's."""
+    model: str | None
+    """Its checkpoint; default the lease's model."""
+    vllm: Mapping[str, Any]
+    """Its options of `vllm serve`, which it shares with no machine, without leading dashes."""
+    resources: Resources
+    """CPU and memory of one instance."""
+    max_instances: int
+    """Maximum of instances; there is none without traffic."""
+    accept_shorter_context: bool
+    """Whether its context may be shorter than the lease's: longer requests then fail while it serves."""
+
+
 class NetworkSettings(TypedDict, total=False):
     """The network of leased machines."""
 
@@ -332,6 +351,8 @@ class ServiceSettings(TypedDict, total=False):
     """Plain environment variables of the container, no secrets."""
     secrets: Mapping[str, str]
     """Environment variable -> name of a secret in Secret Manager."""
+    fallback: Fallback
+    """Cloud Run GPU that serves while no lease does, see docs/leases.md."""
     cost: Cost
     """Spending limits, and own prices."""
     smoke: Smoke
