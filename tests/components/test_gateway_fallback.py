@@ -214,7 +214,21 @@ def test_health_probe_and_metrics_start_no_instance_of_the_fallback(world: World
     status, body = gateway.ask("/metrics")
     assert (status, fallback.seen) == (503, [])
     assert body["error"]["message"].endswith(": 0 of 1 passed the last health checks.")
-    assert gateway.ask("/metrics?node=fallback")[1]["node"] == fallback.address
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_a_path_of_one_of_both_is_served_by_that_one_alone(world: World) -> None:
+    gateway, node, fallback, _ = world
+    for target in ("/health", "/metrics", "/v1/models?x=/lease/y"):
+        assert gateway.ask(f"/lease{target}")[1]["node"] == node.address
+        assert gateway.ask(f"/fallback{target}")[1]["node"] == fallback.address
+    assert [request.target for request in fallback.seen] == ["/health", "/metrics", "/v1/models?x=/lease/y"]
+    for target in ("/lease", "/lease/", "/fallback/invocations", "/fallback/../v1/models", "/fallback/lease/v1/models"):
+        assert gateway.raw(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")[9:12] == b"404"
+    world.kill()
+    assert gateway.ask("/lease/v1/models")[0] == 503
+    assert gateway.ask("/v1/models")[1]["node"] == fallback.address
 
 
 @needs_proxy

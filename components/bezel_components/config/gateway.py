@@ -94,7 +94,7 @@ def _with_fallback(url: str, nodes: int, servers: Mapping[int, str]) -> list[str
         *_backend(nodes, len(present), fallback=True),
         *gateway_fallback.servers(servers),
         "",
-        *gateway_fallback.machines(servers, _metrics_of_node(nodes)),
+        *gateway_fallback.machines(servers, [*_sharing(_retries(nodes, len(present))), *_metrics_of_node(nodes)]),
         "",
         *gateway_fallback.service(url),
     ]
@@ -164,13 +164,14 @@ def _frontend(nodes: int, present: Sequence[int], *, fallback: bool = False) -> 
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
         *_errors(nodes, len(present), "machines" if fallback else "nodes"),
+        *(gateway_fallback.addressed() if fallback else ()),
         # `url` is the unchanged request target; `path` is also set for a target that is a whole URL.
         "    acl plain url -m beg /",
         f"    acl served path -m reg {_SERVED}",
         f"    acl startup path -m str {PROBE_PATH}",
         f"    {not_served} unless plain served or plain startup",
         f"    {not_accepted} hdr Allow 'GET, POST' unless {{ method GET POST }}",
-        *(_metrics_by_node(present, nodes, fallback=fallback) if nodes > 1 and present else ()),
+        *(_metrics_by_node(present, nodes) if nodes > 1 and present else ()),
         "    http-request set-var(proc.attempts) var(proc.attempts),add(1) if startup",
         f"    acl patient var(proc.attempts) -m int le {attempts}",
         "    http-request return status 200 content-type text/plain string 'no node yet' if startup !patient",
@@ -183,8 +184,8 @@ def _frontend(nodes: int, present: Sequence[int], *, fallback: bool = False) -> 
     ]
 
 
-def _metrics_by_node(present: Sequence[int], nodes: int, *, fallback: bool) -> tuple[str, ...]:
-    numbers = [*map(str, present), *([gateway_fallback.NAME] if fallback else [])]
+def _metrics_by_node(present: Sequence[int], nodes: int) -> tuple[str, ...]:
+    numbers = [str(number) for number in present]
     some = f"; {nodes} of them have a node" if len(present) > nodes else ""
     text = f"Each node has its own metrics: request /metrics?node=N, where N is {' or '.join(numbers)}{some}."
     return (
@@ -205,11 +206,13 @@ def _metrics_of_node(nodes: int) -> tuple[str, ...]:
     )
 
 
-def _backend(nodes: int, servers: int, *, fallback: bool = False) -> list[str]:
-    interval, retries = ("2s", servers) if servers > nodes else ("5s", 3)
-    checks = f"check inter {interval} fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s"
+def _retries(nodes: int, servers: int) -> int:
+    return servers if servers > nodes else 3
+
+
+def _sharing(retries: int) -> list[str]:
+    """Lines of a section that shares its requests between nodes."""
     return [
-        "backend nodes",
         "    balance leastconn",
         f"    retries {retries}",
         "    option redispatch 1",
@@ -218,6 +221,15 @@ def _backend(nodes: int, servers: int, *, fallback: bool = False) -> list[str]:
         "    srvtcpka-idle 30s",
         "    srvtcpka-intvl 10s",
         "    srvtcpka-cnt 3",
+    ]
+
+
+def _backend(nodes: int, servers: int, *, fallback: bool = False) -> list[str]:
+    interval = "2s" if servers > nodes else "5s"
+    checks = f"check inter {interval} fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s"
+    return [
+        "backend nodes",
+        *_sharing(_retries(nodes, servers)),
         "    option httpchk",
         "    http-check send meth GET uri /health ver HTTP/1.1 hdr Host node",
         "    http-check expect status 200",

@@ -11,8 +11,8 @@ the fallback. Leaves the nodes, the served paths and the removed headers to `gat
   beyond that share go to the fallback, and streams that began end where they began.
 - The identity is a token for the fallback's own URL from the metadata server, in Cloud Run's own header: no secret of
   the stack, and `Authorization`, which is the caller's, is never forwarded.
-- `/health` and the startup probe never start an instance of the fallback. `/metrics` are a node's; those of the
-  fallback are at `/metrics?node=fallback`.
+- `/lease/…` and `/fallback/…` are the same paths of one of both, for checks and comparisons. Without them `/metrics`
+  are a node's, and neither `/health` nor the startup probe starts an instance of the fallback.
 - Google's front end answers in HTML where no instance takes a request, or the identity is refused. Callers get the
   gateway's JSON in its place.
 
@@ -31,10 +31,10 @@ from bezel_components.config.gateway_errors import error_body, return_error
 
 PROBE_ATTEMPTS = 10
 """As `gateway.PROBE_ATTEMPTS`, which is longer: here something serves without a node."""
-NAME = "fallback"
-"""Value of `node` that asks for the fallback's metrics, and of the header below."""
+LEASE, FALLBACK = "lease", "fallback"
+"""The two that serve: values of the header, and first parts of a path that one of both has to serve."""
 SERVED_BY = "X-Served-By"
-"""Header of every response: `lease` or `fallback`."""
+"""Header of every response: which of both has served."""
 IDENTITY = "GATEWAY_IDENTITY"
 """The environment variable that holds the Lua program of the identity."""
 SOCKET_OWNER = "GATEWAY_PROCESS"
@@ -71,6 +71,14 @@ def probe_attempts(present: Sequence[int]) -> int:
     return PROBE_ATTEMPTS if present else 0
 
 
+def addressed() -> list[str]:
+    """Rules of the frontend, before all others, that take off the part of a path which says what has to serve it."""
+    return [
+        f"    http-request set-var(txn.server) path,field(2,/) if {{ path -m reg ^/({LEASE}|{FALLBACK})/ }}",
+        f"    http-request replace-path ^/({LEASE}|{FALLBACK})(/.*)$ \\2",
+    ]
+
+
 def rules(present: Sequence[int]) -> list[str]:
     """Rules of the frontend that read what the choice depends on; `present` are the numbers of the nodes."""
     shares = [
@@ -78,11 +86,12 @@ def rules(present: Sequence[int]) -> list[str]:
         f"if {{ srv_is_up(nodes/node-{number}) }}"
         for number in present
     ]
+    free = "{ path -m str /health } !{ var(txn.server) -m found } !alive"
     return [
         "    http-request set-var(txn.share) int(0)",
         *shares,
         "    acl alive nbsrv(machines) gt 0",
-        f"    http-request return status 200 hdr {SERVED_BY} {NAME} if {{ path -m str /health }} !alive",
+        f"    http-request return status 200 hdr {SERVED_BY} {FALLBACK} if {free}",
     ]
 
 
@@ -91,8 +100,8 @@ def choice() -> list[str]:
     return [
         "    acl metrics path -m str /metrics",
         "    acl health path -m str /health",
-        f"    use_backend fallback if metrics {{ url_param(node) -m str {NAME} }}",
-        "    use_backend machines if health or metrics",
+        f"    use_backend fallback if {{ var(txn.server) -m str {FALLBACK} }}",
+        "    use_backend machines if { var(txn.server) -m found } or health or metrics",
         "    acl within_share rand(100),sub(txn.share) -m int lt 0",
         "    use_backend fallback if alive !within_share",
     ]
@@ -101,18 +110,18 @@ def choice() -> list[str]:
 def servers(nodes: Mapping[int, str]) -> list[str]:
     """Servers of the nodes' section: each by its number and address with port, and the fallback while none lives."""
     return [
-        f"    http-response set-header {SERVED_BY} lease unless {{ srv_name -m str {NAME} }}",
+        f"    http-response set-header {SERVED_BY} {LEASE} unless {{ srv_name -m str {FALLBACK} }}",
         *(f"    server node-{number} {address} {_CHECKS}" for number, address in nodes.items()),
-        f"    server {NAME} {_SOCKET} backup",
+        f"    server {FALLBACK} {_SOCKET} backup",
     ]
 
 
-def machines(nodes: Mapping[int, str], metrics: Sequence[str]) -> list[str]:
-    """The section of the nodes alone, with the lines that choose one for its metrics."""
+def machines(nodes: Mapping[int, str], lines: Sequence[str]) -> list[str]:
+    """The section of the nodes alone, with the lines that it shares with theirs."""
     return [
         "backend machines",
-        f"    http-response set-header {SERVED_BY} lease",
-        *metrics,
+        *lines,
+        f"    http-response set-header {SERVED_BY} {LEASE}",
         *(f"    server node-{number} {address} track nodes/node-{number}" for number, address in nodes.items()),
     ]
 
@@ -127,7 +136,7 @@ def service(url: str) -> list[str]:
 
 
 def _socket() -> list[str]:
-    return ["backend fallback", "    option abortonclose", f"    server {NAME} {_SOCKET}"]
+    return ["backend fallback", "    option abortonclose", f"    server {FALLBACK} {_SOCKET}"]
 
 
 def _identity(url: str) -> list[str]:
@@ -136,7 +145,7 @@ def _identity(url: str) -> list[str]:
     return [
         "frontend identity",
         f"    bind {_SOCKET}",
-        f"    http-after-response set-header {SERVED_BY} {NAME}",
+        f"    http-after-response set-header {SERVED_BY} {FALLBACK}",
         *_errors(),
         f"    http-request lua.fallback_identity {url}",
         f"    {no_identity} hdr Retry-After 10 unless {{ var(txn.identity) -m found }}",
