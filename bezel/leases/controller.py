@@ -35,6 +35,10 @@ class LeaseError(UserError):
     """The lease is not in the desired state."""
 
 
+class LeaseRefusedError(LeaseError):
+    """No zone grants the lease, and nothing of it is left."""
+
+
 @dataclass
 class LeaseController:
     """Control loop of one lease.
@@ -73,7 +77,7 @@ class LeaseController:
                 continue
             self._failures = 0
             if isinstance(step, reconcile.Failed):
-                raise LeaseError(step.problem)
+                raise (LeaseRefusedError if step.is_refused else LeaseError)(step.problem)
             if isinstance(step, reconcile.Done):
                 return step.lease
             self.show(line)

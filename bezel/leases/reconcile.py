@@ -82,9 +82,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The goal cannot be reached."""
+    """The goal cannot be reached; `is_refused` where no zone grants the lease, and nothing of it is left."""
 
     problem: Problem
+    is_refused: bool = False
 
 
 Step = Request | Delete | Wait | Done | Failed
@@ -176,7 +177,11 @@ def _clear(rest: list[Observation], desired: DesiredState, memory: Memory, clock
 
 def _request(desired: DesiredState, memory: Memory) -> Step:
     untried = [choice for choice in desired.spec.zones if choice.zone not in memory.tried]
-    return Request(untried[0]) if untried else Failed(messages.zones_exhausted(desired.spec, memory.tried))
+    return (
+        Request(untried[0])
+        if untried
+        else Failed(messages.zones_exhausted(desired.spec, memory.tried), is_refused=True)
+    )
 
 
 def _await(

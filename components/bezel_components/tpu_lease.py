@@ -77,6 +77,8 @@ class TpuLeaseArgs(ComponentArgs):
     port: int = 8000
     hours: tuple[Window, ...] = ()
     """Hours in which `LeaseHours` leases it; a deploy then takes it as it is, there or not. Empty without hours."""
+    optional: bool = False
+    """Whether a deploy goes on where no zone grants it, as a fallback serves: the next one requests it again."""
     checked: Text = ""
     """With hours: another text when the server is to be checked, for which a lease is requested at any time."""
 
@@ -111,6 +113,7 @@ class TpuNode(Resource, module="components", name="TpuNode"):
         address: Its internal address.
         ends_at: The end of its run duration, RFC 3339; None without an end.
         cost: usd_per_hour, so_far_usd, at_end_usd, as_of; "unknown" where no price is known.
+        granted: Of an optional lease alone: whether it serves.
     """
 
     lease: pulumi.Output[str]
@@ -120,9 +123,12 @@ class TpuNode(Resource, module="components", name="TpuNode"):
     active_at: pulumi.Output[str | None]
     ends_at: pulumi.Output[str | None]
     cost: pulumi.Output[dict[str, Any]]
+    granted: pulumi.Output[bool]
 
     def __init__(self, name: str, props: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         outputs = dict.fromkeys(("lease", "zone", "state", "address", "active_at", "ends_at", "cost"))
+        if props.get("optional"):
+            outputs["granted"] = None
         properties = {**props, "urn": own_urn(name, NODE_TOKEN, opts), **outputs}
         super().__init__(TpuNodeProvider(), name, properties, opts)
 
@@ -138,6 +144,7 @@ class TpuLease(pulumi.ComponentResource):
         address: Internal address of its node.
         ends_at: Its end.
         cost: Its cost so far and at its end.
+        granted: Whether it serves; False only for an optional one.
     """
 
     def __init__(self, name: str, args: TpuLeaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -153,6 +160,7 @@ class TpuLease(pulumi.ComponentResource):
             "run_seconds": args.run_seconds,
             "provisioning_deadline_seconds": args.provisioning_deadline_seconds,
             "boot_deadline_seconds": args.boot_deadline_seconds,
+            **({"optional": True} if args.optional else {}),
             **({"hours": [list(window) for window in args.hours]} if args.hours else {}),
         }
         request = TpuRequest(f"{name}-request", shared, child_options(self, opts))
@@ -172,6 +180,7 @@ class TpuLease(pulumi.ComponentResource):
         self.address = node.address
         self.ends_at = node.ends_at
         self.cost = node.cost
+        self.granted = node.granted if args.optional else pulumi.Output.from_input(True)
         self.register_outputs(
             {key: getattr(self, key) for key in ("lease", "zone", "state", "address", "ends_at", "cost")}
         )

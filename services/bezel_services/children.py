@@ -29,6 +29,11 @@ class Children:
         """The children of one of several regions."""
         return replace(self, region=region)
 
+    def of_part(self, part: str, *earlier: pulumi.Resource) -> "Children":
+        """The children of a part of the component, which come after other resources."""
+        opts = child_options(self.component, self.opts, depends_on=earlier)
+        return replace(self, name=f"{self.name}-{part}", opts=opts)
+
     def name_of(self, role: str) -> str:
         """The name of the child with a role, e.g. `health`."""
         return regional_name(f"{self.name}-{role}", self.region)

@@ -4,6 +4,9 @@ The code declares resources in order. Requests for machines are in the state bef
 the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
 reported and not renewed, and the gateway then returns an error that no machine is there.
 
+With a fallback (`lease_fallback`) the order is another one: the service that serves without a lease, the gateway for
+every address that machines may get, the fallback's check, then the leases. A lease that no zone grants is a warning.
+
 With hours (`lease.hours`) machines come and go between deploys. So the gateway is created first, for every address that
 they may get, and a lease is requested for whatever makes the checks run again; after these it is returned, if the
 present time is outside its hours.
@@ -21,10 +24,11 @@ from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body
 from bezel.planner import LeasePlan, Problem
 from bezel.planner.base.money import Priced
 from bezel_components.base.arguments import Text
+from bezel_components.config.gateway_fallback import FALLBACK, LEASE
 from bezel_components.config.node_metadata import node_metadata
 from bezel_components.container_image import ContainerImage
 from bezel_components.global_address import GlobalAddress
-from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
+from bezel_components.identity_gateway import GatewayFallback, IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
 from bezel_components.lookups.quota import QuotaState
 from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
@@ -35,6 +39,7 @@ from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.images import FoundImages
+from bezel_services.lease_fallback import declare_fallback
 from bezel_services.lease_hours import checks_of, schedule
 from bezel_services.prerequisites import (
     INGRESS,
@@ -72,14 +77,36 @@ class DeclaredLeases:
     address: GlobalAddress | None
 
 
-def read_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
-    """Read the quotas that the leases need; needs no engine, so any thread may call it."""
-    return quota.read_lease_quotas(plan, is_preview=is_preview)
+@dataclass(frozen=True)
+class LeaseQuotas:
+    """Quotas of a stack of leased machines.
+
+    Attributes:
+        leases: Those of the leases.
+        fallback: Region -> those of the fallback; empty without one.
+    """
+
+    leases: QuotaState
+    fallback: Mapping[str, QuotaState]
 
 
-def find_problems(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> list[Problem]:
+def read_quotas(plan: LeasePlan, *, is_preview: bool) -> LeaseQuotas:
+    """Read the quotas that the leases and their fallback need; needs no engine, so any thread may call it."""
+    service = plan.fallback.plan if plan.fallback else None
+    return LeaseQuotas(
+        quota.read_lease_quotas(plan, is_preview=is_preview),
+        quota.read_service_quotas(service, gated=False, is_preview=is_preview) if service else {},
+    )
+
+
+def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages) -> list[Problem]:
     """What is missing in the cloud: quota, an image."""
-    return [*quota.lease_problems(plan, quotas), *images.problems]
+    problems = [*quota.lease_problems(plan, quotas.leases), *images.problems]
+    if plan.fallback:
+        service = plan.fallback.service
+        state = quotas.fallback[service.region]
+        problems += quota.service_problems(plan.fallback.plan, service, state, gated=False)
+    return problems
 
 
 def declare(
@@ -94,7 +121,7 @@ def declare(
         resources: All resources of the program.
         deployed: What the state has of the service.
     """
-    hours = plan.terms.hours
+    hours, is_ahead = plan.terms.hours, _is_gateway_ahead(plan)
     apis = enabled_apis(plan, children)
     identity = runtime_identity(
         plan, children, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan)
@@ -120,7 +147,7 @@ def declare(
             gateway_region=plan.gateway.region,
             port=plan.node.port,
             nat=plan.network.nat,
-            machines=len(plan.terms.names) if hours else None,
+            machines=len(plan.terms.names) if is_ahead else None,
         ),
         opts=children.after(apis),
     )
@@ -130,9 +157,21 @@ def declare(
     )
     earlier = (identity, image, network, *bucket)
     bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
-    make_gateway = partial(_gateway, plan, children, network, proxy, accepted=audiences(plan, deployed))
-    gateway = make_gateway(network.addresses[plan.terms.zones[0].region]) if hours else None
-    checked = checks_of(plan, gateway) if gateway else ""
+    fallback = declare_fallback(plan, children, images, apis, bucket)
+    make_gateway = partial(
+        _gateway,
+        plan,
+        children,
+        network,
+        proxy,
+        accepted=audiences(plan, deployed),
+        fallback=fallback.behind_gateway if fallback else None,
+    )
+    possible = [address for region in plan.network.regions for address in network.addresses[region]] if is_ahead else []
+    gateway = make_gateway(possible) if is_ahead else None
+    checked = checks_of(plan, gateway) if gateway and hours else ""
+    if gateway and fallback:
+        earlier = (*earlier, fallback.check(gateway, public=plan.gateway.public))
     leases = {name: _lease(plan, children, name, network, body, checked, earlier) for name, body in bodies.items()}
     gateway = gateway or make_gateway([lease.address for lease in leases.values()])
     _observability(plan, children, gateway)
@@ -146,11 +185,12 @@ def declare(
         service=gateway.resource_name,
         declared=gateway.declared,
         resources=resources,
-        url=gateway.url,
-        audience=None,
+        url=_checked_url(gateway, leases) if fallback else gateway.url,
+        audience=gateway.url if fallback else None,
         revision=revision,
         earlier=(gateway, *leases.values()),
-        leases=[_place(plan, name, lease) for name, lease in leases.items()],
+        # With a fallback something serves when no lease does.
+        leases=[] if fallback else [_place(plan, name, lease) for name, lease in leases.items()],
     )
     if hours:
         schedule(plan, children, network, identity, bodies, leases, benchmark)
@@ -162,6 +202,21 @@ def declare(
     behind = {plan.gateway.region: plan.gateway.name}
     address = declare_address(plan, children, behind, plan.labels, apis, gateway, benchmark)
     return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
+
+
+def _is_gateway_ahead(plan: LeasePlan) -> bool:
+    """Whether the gateway is made before the leases, for every address that their machines may get."""
+    return bool(plan.terms.hours) or plan.fallback is not None
+
+
+def _checked_url(gateway: IdentityGateway, leases: Mapping[str, TpuLease]) -> pulumi.Output[str]:
+    """The part of a gateway with a fallback that is checked and measured: the leases, or else the fallback."""
+
+    def write(values: Sequence[Any]) -> str:
+        url, *granted = values
+        return f"{url}/{LEASE if any(granted) else FALLBACK}"
+
+    return pulumi.Output.all(gateway.url, *(lease.granted for lease in leases.values())).apply(write)
 
 
 def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
@@ -201,6 +256,7 @@ def _lease(
             run_seconds=terms.run_seconds,
             port=plan.node.port,
             hours=terms.hours,
+            optional=plan.fallback is not None,
             checked=checked,
         ),
         opts=children.after(*earlier),
@@ -257,6 +313,7 @@ def _gateway(
     addresses: Sequence[Text],
     *,
     accepted: tuple[str, ...],
+    fallback: GatewayFallback | None,
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(
@@ -268,7 +325,8 @@ def _gateway(
             account_id=planned.service_account_id,
             image=proxy.reference,
             nodes=tuple(addresses),
-            machines=len(plan.terms.names) if plan.terms.hours else None,
+            machines=len(plan.terms.names) if _is_gateway_ahead(plan) else None,
+            fallback=fallback,
             port=plan.node.port,
             network=network.network,
             subnetwork=network.gateway_subnetwork,

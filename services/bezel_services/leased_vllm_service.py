@@ -28,7 +28,7 @@ from bezel_services.settings.planning import plan_service, refused_as
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from bezel_components.lookups.quota import QuotaState
+    from bezel_services.lease import LeaseQuotas
     from bezel_services.settings.types import LeasedServiceSettings
 
 TOKEN = "bezel:services:LeasedVllmService"  # noqa: S105 - a type token
@@ -50,7 +50,7 @@ class PlannedLeasedVllmService(ServedModel):
 
     def __init__(self, name: str, plan: LeasePlan, opts: pulumi.ResourceOptions | None = None) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
-        (lease, quotas), images = prepare(plan, load, plan.node.image, plan.gateway.image)
+        (lease, quotas), images = prepare(plan, load, *plan.images)
         refuse(plan, lease.find_problems(plan, quotas, images))
         deployed = look_up_deployed(name, plan)
         resources = lease.DeclaredResources()
@@ -96,7 +96,7 @@ class LeasedVllmService(PlannedLeasedVllmService):
             super().__init__(name, plan, opts)
 
 
-def _load(plan: LeasePlan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":
+def _load(plan: LeasePlan, *, is_preview: bool) -> "tuple[ModuleType, LeaseQuotas]":
     """The module that declares the children, and the quotas that they need."""
     from bezel_services import lease
 

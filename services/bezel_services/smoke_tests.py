@@ -44,21 +44,60 @@ def check_and_measure(
         leases: The leases that serve behind it: see `HealthCheckArgs`.
         hooks: Run around the operations on both.
     """
+    health = check_health(
+        plan,
+        children,
+        service=service,
+        declared=declared,
+        resources=resources,
+        url=url,
+        audience=audience,
+        revision=revision,
+        earlier=earlier,
+        leases=leases,
+        hooks=hooks,
+    )
     smoke = plan.smoke
-    server: dict[str, Any] = {
-        "service": service,
-        "url": url,
-        "audience": audience,
-        "revision": revision,
-        "served_model": plan.served_model,
-        "public": plan.settings.access.public,
-        "impersonate": smoke.impersonate,
-        "pooled_at": smoke.pooled_at,
-    }
-    health = HealthCheck(
+    benchmark = ShortBenchmark(
+        children.name_of("benchmark"),
+        ShortBenchmarkArgs(
+            **_server(plan, service, url, audience, revision, public=plan.settings.access.public),
+            template=template_fingerprint(declared),
+            requests=smoke.requests,
+            concurrency=smoke.concurrency,
+            prompt_tokens=smoke.prompt_tokens,
+            output_tokens=smoke.output_tokens,
+            simulated=environment.is_simulated(),
+        ),
+        opts=children.after(health, hooks=hooks),
+    )
+    return health, benchmark
+
+
+def check_health(
+    plan: AnyPlan,
+    children: Children,
+    *,
+    service: str,
+    declared: Mapping[str, Any],
+    url: pulumi.Input[str],
+    audience: pulumi.Input[str] | None,
+    revision: pulumi.Input[str],
+    earlier: Sequence[pulumi.Resource],
+    resources: DeclaredResources | None = None,
+    leases: Sequence[Mapping[str, Any]] = (),
+    hooks: pulumi.ResourceHookBinding | None = None,
+    public: bool | None = None,
+) -> HealthCheck:
+    """Declare the health check; `public` says whether anyone may call at `url`, by default as in the plan.
+
+    The other arguments are those of `check_and_measure`.
+    """
+    smoke, anyone = plan.smoke, plan.settings.access.public if public is None else public
+    return HealthCheck(
         children.name_of("health"),
         HealthCheckArgs(
-            **server,
+            **_server(plan, service, url, audience, revision, public=anyone),
             planned=declared,
             resources=None if resources is None else resources.output(),
             speculative=smoke.speculative,
@@ -70,20 +109,28 @@ def check_and_measure(
         ),
         opts=children.after(*earlier, hooks=hooks),
     )
-    benchmark = ShortBenchmark(
-        children.name_of("benchmark"),
-        ShortBenchmarkArgs(
-            **server,
-            template=template_fingerprint(declared),
-            requests=smoke.requests,
-            concurrency=smoke.concurrency,
-            prompt_tokens=smoke.prompt_tokens,
-            output_tokens=smoke.output_tokens,
-            simulated=environment.is_simulated(),
-        ),
-        opts=children.after(health, hooks=hooks),
-    )
-    return health, benchmark
+
+
+def _server(
+    plan: AnyPlan,
+    service: str,
+    url: pulumi.Input[str],
+    audience: pulumi.Input[str] | None,
+    revision: pulumi.Input[str],
+    *,
+    public: bool,
+) -> dict[str, Any]:
+    """The arguments that both checks have."""
+    return {
+        "service": service,
+        "url": url,
+        "audience": audience,
+        "revision": revision,
+        "served_model": plan.served_model,
+        "public": public,
+        "impersonate": plan.smoke.impersonate,
+        "pooled_at": plan.smoke.pooled_at,
+    }
 
 
 def _start(plan: AnyPlan) -> dict[str, Any]:

@@ -393,16 +393,7 @@ def _fallback(stack: ValidatedLease) -> FallbackPlan | None:
     )
     names = served_names(typed_values(stack.arguments).get("served-model-name"), stack.model)
     lease = Promise(stack.model.id, names, stack.fit.max_model_len, {}, None)
-    return FallbackPlan(
-        service=service,
-        model=plan.model,
-        fit=plan.fit,
-        start=plan.start,
-        estimate=plan.estimate,
-        cost=plan.cost,
-        token_cost=plan.token_cost,
-        notes=tuple(notes(lease, promise_of(stack.fallback))),
-    )
+    return FallbackPlan(replace(plan, service=service), tuple(notes(lease, promise_of(stack.fallback))))
 
 
 def _node(stack: ValidatedLease) -> NodePlan:

@@ -380,27 +380,37 @@ class GatewayPlan:
 class FallbackPlan:
     """The Cloud Run service that serves while no lease does, and what callers notice of it.
 
-    `notes` are sentences without their full stop, each about one difference.
+    `plan` is that of the service by itself, with names beside the lease's. `notes` are sentences without their full
+    stop, each about one difference.
     """
 
-    service: ServicePlan
-    model: str
-    fit: MemoryFit
-    start: StartEstimate
-    estimate: Estimate | PooledEstimate
-    cost: ServiceCost
-    token_cost: TokenCost
+    plan: Plan
     notes: tuple[str, ...]
+
+    @property
+    def service(self) -> ServicePlan:
+        """The service; only the gateway calls it."""
+        return self.plan.service
+
+    @property
+    def fit(self) -> MemoryFit:
+        """Its memory."""
+        return self.plan.fit
+
+    @property
+    def cost(self) -> ServiceCost:
+        """Its cost while instances run."""
+        return self.plan.cost
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output."""
         return {
             "service": self.service.name,
             "region": self.service.region,
-            "model": self.model,
+            "model": self.plan.model,
             "max_model_len": self.fit.max_model_len,
             "notes": list(self.notes),
-            **self.token_cost.as_output(),
+            **self.plan.token_cost.as_output(),
         }
 
 
@@ -434,6 +444,12 @@ class LeasePlan(_StackPlan):
     def _readers(self) -> tuple[str, tuple[str, ...], int]:
         regions = dict.fromkeys(zone.region for zone in self.terms.zones)
         return self.gateway.region, tuple(regions), len(self.terms.names)
+
+    @property
+    def images(self) -> tuple[ImagePlan, ...]:
+        """The images of all parts."""
+        fallback = () if self.fallback is None else (self.fallback.service.image,)
+        return (self.node.image, self.gateway.image, *fallback)
 
     @property
     def server(self) -> NodePlan:

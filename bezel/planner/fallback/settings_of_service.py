@@ -71,6 +71,8 @@ def settings_of_service(settings: Settings, served: Sequence[str], values: Mappi
         "access": {"accepted_risks": list(settings.access.accepted_risks)},
         "cost": {"prices": [row.model_dump() for row in settings.cost.prices]},
         "smoke": {
+            "deadline_seconds": settings.smoke.deadline_seconds,
+            "impersonate": settings.smoke.impersonate,
             "prompt_tokens": settings.smoke.prompt_tokens,
             "output_tokens": settings.smoke.output_tokens,
             "random_weights": settings.smoke.random_weights,

@@ -44,7 +44,7 @@ def _service_rows(plan: LeasePlan) -> Iterator[Row]:
     service, origin = plan.fallback.service, plan.origins
     yield "service", service.name, COMPUTED
     yield "region", service.region, origin["fallback.region"]
-    yield "model", plan.fallback.model, origin["fallback.model"]
+    yield "model", plan.fallback.plan.model, origin["fallback.model"]
     hardware = f"{service.accelerator_count} x {service.accelerator}, {service.cpu} CPUs"
     set_by = either(origin, *(f"fallback.{key}" for key in ("accelerator", "resources.cpu", "resources.memory")))
     yield "hardware", f"{hardware}, {memory_text(service.memory_gib)}", set_by
@@ -62,12 +62,12 @@ def _caller_rows(plan: LeasePlan) -> Iterator[Row]:
     fallback = plan.fallback
     longest = f"{plan.fit.max_model_len} by the lease, {fallback.fit.max_model_len} by the fallback"
     yield "tokens of a request", longest, "what a caller notices"
-    for who, speed in (("lease", plan.estimate), ("fallback", fallback.estimate)):
+    for who, speed in (("lease", plan.estimate), ("fallback", fallback.plan.estimate)):
         if isinstance(speed, Estimate):
             batch = f"{span(speed.tokens_per_second_batched, 'tokens/s', 0)} with {speed.batch} users"
             yield f"output of the {who}", f"{span(speed.tokens_per_second_alone, 'tokens/s', 0)} alone", batch
-    yield "its start", span(fallback.start.seconds, "s", 0), "what the first request waits for"
-    for name, amount, note in token_rows(fallback.token_cost):
+    yield "its start", span(fallback.plan.start.seconds, "s", 0), "what the first request waits for"
+    for name, amount, note in token_rows(fallback.plan.token_cost):
         yield f"{name}, fallback", amount, note
 
 

@@ -65,7 +65,7 @@ def _place(plan: Plan | LeasePlan) -> Iterator[_Row]:
         yield "gateway", f"{plan.gateway.name} in {plan.gateway.region}"
         if plan.fallback is not None:
             service = plan.fallback.service
-            yield "fallback", f"{plan.fallback.model} on {service.accelerator} in {service.region}"
+            yield "fallback", f"{plan.fallback.plan.model} on {service.accelerator} in {service.region}"
     else:
         service = plan.service
         yield "service", f"{service.name} in {place_text(plan)}"

@@ -1,16 +1,17 @@
 """Properties that `TpuRequest` and `TpuNode` share, and their calls of `bezel.leases`.
 
 Inputs of both: project, name, stack, back_end, zones ([{zone, patience_seconds}]), subnetworks, body, run_seconds,
-provisioning_deadline_seconds, boot_deadline_seconds, hours ([[start, end, zone]], absent without hours). Leaves out
-their use.
+provisioning_deadline_seconds, boot_deadline_seconds, hours ([[start, end, zone]], absent without hours), optional
+(absent, or true where a fallback serves without the lease). Leaves out their use.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from bezel.leases.clock import PlatformClock, unix
-from bezel.leases.controller import LeaseController, LeaseError
+from bezel.leases.controller import LeaseController, LeaseError, LeaseRefusedError
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import differing_paths, plain, spec_hash
 from bezel.leases.requests import LeaseSpec, ZoneChoice
@@ -29,8 +30,16 @@ OVER = frozenset({"expired", "gone"})
 """States of a lease that has ended."""
 
 
+NOT_GRANTED = "not granted"
+"""State of an optional lease that no zone has granted: the next deploy requests it again."""
+
+
 class LeaseDeployError(DeployError):
     """The lease cannot be read, or does not reach the desired state."""
+
+
+class LeaseNotGrantedError(LeaseDeployError):
+    """No zone grants the lease, and nothing of it is left."""
 
 
 def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
@@ -134,6 +143,8 @@ def reach(desired: DesiredState, clock: PlatformClock, urn: str | None) -> Obser
         with new_client(clock) as client:
             back_end = back_end_of(spec.back_end, client, spec.project)
             return LeaseController(back_end, clock, progress).run(desired)
+    except LeaseRefusedError as error:
+        raise LeaseNotGrantedError(*error.problems) from None
     except LeaseError as error:
         raise LeaseDeployError(*error.problems) from None
     except RestError as error:
@@ -149,6 +160,24 @@ def reach(desired: DesiredState, clock: PlatformClock, urn: str | None) -> Obser
         ) from None
     finally:
         progress.close()
+
+
+def reach_optional(
+    desired: DesiredState, clock: PlatformClock, urn: str | None, *, optional: bool
+) -> Observation | None:
+    """Do what `reach` does; a lease that is not granted is a warning, where it is optional.
+
+    Raises:
+        LeaseDeployError: The desired state cannot be reached, or a request was refused.
+    """
+    try:
+        return reach(desired, clock, urn)
+    except LeaseNotGrantedError as error:
+        if not optional:
+            raise
+        # The plugin cannot write to the engine's log, but the engine shows its standard error.
+        sys.stderr.write(f"warning: {error}; the fallback serves, and the next deploy requests it again\n")
+        return None
 
 
 def state_of(leases: Sequence[Observation], props: Mapping[str, Any], now: float) -> str:

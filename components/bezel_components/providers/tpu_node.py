@@ -30,7 +30,8 @@ _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
 class TpuNodeProvider(ResourceProvider):
     """Provider of `TpuNode`. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn, checked.
 
-    Outputs: lease, zone, state, address, active_at, ends_at, cost; equal_hashes (see `lease_properties`).
+    Outputs: lease, zone, state, address, active_at, ends_at, cost; equal_hashes (see `lease_properties`);
+    granted where it is optional: whether the last deploy, or refresh, has found it.
     """
 
     serialize_as_secret_always = False
@@ -67,7 +68,8 @@ class TpuNodeProvider(ResourceProvider):
             LeaseDeployError: The lease does not serve.
         """
         in_hours = lease.is_in_hours(_news, self.clock().now())
-        may_request = bool(_news.get("renew")) or in_hours or _is_other_request(_olds, _news)
+        missing = _olds.get("state") == lease.NOT_GRANTED
+        may_request = bool(_news.get("renew")) or in_hours or missing or _is_other_request(_olds, _news)
         equal = {lease.EQUAL_HASHES: hashes} if (hashes := lease.equal_hashes(_olds, _news)) else {}
         return UpdateResult(self._serving({**_news, **equal}, may_request=may_request, before=_olds))
 
@@ -84,7 +86,10 @@ class TpuNodeProvider(ResourceProvider):
         clock = self.clock()
         leases = lease.observe_all_zones(props, clock)
         live = next((each for each in leases if each.is_live), None)
-        return ReadResult(id_, {**props, **_outputs(live, leases, props, clock.now())})
+        if live is None and props.get("state") == lease.NOT_GRANTED:
+            return ReadResult(id_, props)
+        granted = {"granted": live is not None} if props.get("optional") else {}
+        return ReadResult(id_, {**props, **_outputs(live, leases, props, clock.now()), **granted})
 
     def _serving(
         self, props: Mapping[str, Any], *, may_request: bool, before: Mapping[str, Any] | None = None
@@ -99,12 +104,16 @@ class TpuNodeProvider(ResourceProvider):
             hourly_usd=dict(props.get("hourly_usd") or {}),
             current=str((before or {}).get("lease") or ""),
         )
-        reached = lease.reach(desired, clock, props.get("urn"))
+        optional = bool(props.get("optional"))
+        reached = lease.reach_optional(desired, clock, props.get("urn"), optional=optional)
+        granted = {"granted": reached is not None} if optional else {}
         if lease.windows_of(props):
-            return {**lease.own_properties(props), **_scheduled_outputs(props, clock.now())}
+            return {**lease.own_properties(props), **_scheduled_outputs(props, clock.now()), **granted}
+        if optional and reached is None and may_request:
+            return {**lease.own_properties(props), **_missing_outputs(props), **granted}
         leases = [reached] if reached is not None else lease.observe_all_zones(props, clock)
         properties = lease.own_properties(props)
-        return {**properties, **_outputs(reached, leases, {**(before or {}), **properties}, clock.now())}
+        return {**properties, **_outputs(reached, leases, {**(before or {}), **properties}, clock.now()), **granted}
 
 
 def _is_other_request(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
@@ -125,6 +134,9 @@ def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mappi
             sys.stderr.write(f"warning: {messages.none_in_hours(news['name'], hourly, news.get('run_seconds'))}\n")
             return True
         return False
+    if not live and olds.get("state") == lease.NOT_GRANTED:
+        sys.stderr.write(f"warning: the lease {olds['name']} was not granted: this deploy requests it again\n")
+        return True
     if not live:
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
@@ -154,6 +166,13 @@ def _outputs(
         "ends_at": rfc3339(current.ends_at),
         "cost": _cost(props, current.zone, current.active_at, current.ends_at, now),
     }
+
+
+def _missing_outputs(props: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs of a lease that no zone has granted."""
+    zone = str(props["zones"][0]["zone"])
+    outputs = {"lease": "", "zone": zone, "state": lease.NOT_GRANTED, "address": "", "active_at": None, "ends_at": None}
+    return {**outputs, "cost": _cost(props, zone, None, None, 0.0) | {"so_far_usd": 0.0}}
 
 
 def _scheduled_outputs(props: Mapping[str, Any], now: float) -> dict[str, Any]:

@@ -62,7 +62,8 @@ class TpuRequestProvider(ResourceProvider):
             LeaseDeployError: No zone accepted the request, or it could not be sent.
         """
         clock = self.clock()
-        lease.reach(DesiredState(lease.spec_of(props), Goal.STORED), clock, props.get("request_urn"))
+        desired, optional = DesiredState(lease.spec_of(props), Goal.STORED), bool(props.get("optional"))
+        lease.reach_optional(desired, clock, props.get("request_urn"), optional=optional)
         return CreateResult(
             f"projects/{props['project']}/leases/{props['name']}",
             {**lease.own_properties(props), "asked": _identity(props, clock), "state": "asked", "former_zones": []},
@@ -77,13 +78,13 @@ class TpuRequestProvider(ResourceProvider):
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record at a refresh whether the lease still exists; an ended one stays, so that it is not bought again.
 
-        A request whose run was killed before it was recorded counts only if a zone has it. With hours a lease that is
-        not there is no difference.
+        A request whose run was killed before it was recorded counts only if a zone has it. With hours, and with
+        a fallback, a lease that is not there is no difference.
 
         Raises:
             LeaseDeployError: The lease could not be read.
         """
-        if props.get("asked") and lease.windows_of(props):
+        if props.get("asked") and (lease.windows_of(props) or props.get("optional")):
             return ReadResult(id_, {**props, "state": "asked"})
         clock = self.clock()
         leases = lease.observe_all_zones(props, clock)

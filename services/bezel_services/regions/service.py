@@ -106,7 +106,7 @@ def declare_region(
     gated = is_gated(shared.plan)
     (region,) = (each for each in shared.plan.regions if each.region == planned.region)
     telling = failure_hook(children.name_of("explain-regions"), region, planned.name, after)
-    service, image = _service(shared, planned, children, before, telling)
+    service, image = region_service(shared, planned, children, before, telling)
     _schedule(shared.plan, planned, children, service)
     _observability(shared.plan, planned, children, service, is_first=not before)
     traffic = children.name_of("traffic")
@@ -141,12 +141,12 @@ def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> Traffi
     )
 
 
-def _service(
+def region_service(
     shared: SharedParts,
     planned: ServicePlan,
     children: Children,
-    before: Sequence[pulumi.Resource],
-    telling: pulumi.ErrorHook | None,
+    before: Sequence[pulumi.Resource] = (),
+    telling: pulumi.ErrorHook | None = None,
 ) -> tuple[CloudRunGpuService, str]:
     """The service with its copy of the image, and that image by digest."""
     image = container_image(

@@ -30,6 +30,7 @@ from bezel_localcloud.services.cloud_run.runtime.container_command import Comman
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance, Readiness
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
+from bezel_localcloud.services.cloud_run.runtime.metadata import MetadataServers
 from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
 
@@ -51,6 +52,7 @@ class Controller:
         self._random = random.Random()  # noqa: S311 - shares of traffic
         self._pools: dict[str, RevisionRoute] = {}
         self._instances = InstanceRegister()
+        self._metadata = MetadataServers(cloud)
         self._deployments: dict[str, asyncio.Task[None]] = {}
         self._background = BackgroundTasks()
 
@@ -74,6 +76,7 @@ class Controller:
         await asyncio.gather(*(ingress.close() for ingress in self._ingresses.values()))
         await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
         await self._background.end()
+        await self._metadata.close()
 
     def open_ingress(self, name: str, tag: str = "") -> str:
         """Return the address of a service or of a tag; a name keeps its address while its port is free."""
@@ -215,7 +218,13 @@ class Controller:
     async def _start_once(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
         instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         try:
-            platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
+            metadata = await self._metadata.environment(source.location, spec.service_account)
+            platform = {
+                "K_SERVICE": source.service,
+                "K_REVISION": source.revision,
+                "K_CONFIGURATION": source.service,
+                **metadata,
+            }
             speed = self._timing.startup_speed
             command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
             # Set before the start: its first packet already comes from its subnetwork.

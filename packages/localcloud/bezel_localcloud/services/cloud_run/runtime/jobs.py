@@ -19,7 +19,7 @@ from bezel_localcloud.services.cloud_run import job_status
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, container_command
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance
-from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
+from bezel_localcloud.services.cloud_run.runtime.metadata import ContainerMetadata
 from bezel_localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
 from bezel_localcloud.services.cloud_run.status import short, typed_message
 
@@ -85,7 +85,7 @@ class JobRunner:
         execution = self._cloud.store.get("execution", name) or {}
         template, location = execution["template"], name.split("/")[3]
         spec = revision_spec(template, {})
-        metadata = TaskMetadata(self._cloud, location, spec.service_account)
+        metadata = ContainerMetadata(self._cloud, location, spec.service_account)
         self._change("execution", name, job_status.start)
         room = asyncio.Semaphore(execution["parallelism"])
         await metadata.start()
@@ -97,7 +97,9 @@ class JobRunner:
         finally:
             await metadata.close()
 
-    async def _run_task(self, name: str, spec: RevisionSpec, metadata: TaskMetadata, room: asyncio.Semaphore) -> None:
+    async def _run_task(
+        self, name: str, spec: RevisionSpec, metadata: ContainerMetadata, room: asyncio.Semaphore
+    ) -> None:
         """Run one task with its retries, when a slot is free."""
         async with room:
             self._change("task", name, job_status.start)
@@ -111,7 +113,7 @@ class JobRunner:
             outcome = job_status.FAILED if failed else job_status.SUCCEEDED
             self._change("task", name, partial(job_status.ended_task, outcome=outcome, result=result))
 
-    async def _attempt(self, task: Json, spec: RevisionSpec, metadata: TaskMetadata) -> Json:
+    async def _attempt(self, task: Json, spec: RevisionSpec, metadata: ContainerMetadata) -> Json:
         """Run one container of a task from start to end and return its TaskAttemptResult."""
         location, attempt = task["name"].split("/")[3], task.get("retried", 0)
         source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
@@ -139,7 +141,7 @@ class JobRunner:
         self._cloud.logbook.platform(instance.source, "ERROR", why)
         return job_status.attempt_result(None, timed_out=timed_out)
 
-    def _environment(self, task: Json, metadata: TaskMetadata) -> dict[str, str]:
+    def _environment(self, task: Json, metadata: ContainerMetadata) -> dict[str, str]:
         """Variables that the platform sets for a task; Google's APIs and metadata server are local addresses."""
         execution = self._cloud.store.get("execution", task["name"].rpartition("/tasks/")[0]) or {}
         return {

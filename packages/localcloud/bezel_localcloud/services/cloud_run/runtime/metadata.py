@@ -1,4 +1,4 @@
-"""Metadata server of a job's execution: the location of its tasks, and the tokens of their account."""
+"""Metadata servers of containers: their location, and the tokens of the account that they run as."""
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -12,8 +12,8 @@ from bezel_localcloud.http.serving import HttpServer
 from bezel_localcloud.routing.context import Context
 
 
-class TaskMetadata(HttpServer):
-    """One server for all tasks of an execution, at a port of 127.0.0.1 of its own."""
+class ContainerMetadata(HttpServer):
+    """One server for all containers of an account in a region, at a port of 127.0.0.1 of its own."""
 
     def __init__(self, cloud: Context, region: str, service_account: str) -> None:
         self._cloud = cloud
@@ -42,3 +42,24 @@ class TaskMetadata(HttpServer):
             account = path.removeprefix(ACCOUNTS)
             return answer_of_account(account, request, self._account, self._cloud.store, self._cloud.tokens)
         return text(self._fixed.get(path))
+
+
+class MetadataServers:
+    """The metadata servers of services, each made with the first instance that needs it."""
+
+    def __init__(self, cloud: Context) -> None:
+        self._cloud = cloud
+        self._servers: dict[tuple[str, str], ContainerMetadata] = {}
+
+    async def environment(self, region: str, service_account: str) -> dict[str, str]:
+        """Variables by which the containers of an account in a region find theirs."""
+        key = region, service_account
+        if key not in self._servers:
+            self._servers[key] = server = ContainerMetadata(self._cloud, *key)
+            await server.start()
+        return self._servers[key].environment()
+
+    async def close(self) -> None:
+        """End all of them."""
+        for server in self._servers.values():
+            await server.close()
