@@ -40,7 +40,7 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1]:
 
 def _list_models(plan: AnyPlan, name: str) -> bool:
     """Print the models of a bucket; whether the stack's own ones are complete there."""
-    planned_paths = (plan.weights.path, *plan.weights.drafts, *plan.weights.adapters)
+    planned_paths = (*plan.bucket_models, *plan.weights.drafts, *plan.weights.adapters)
     with closing(Bucket(name, Watch(_SECONDS))) as bucket:
         models = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
     for model in models.values():

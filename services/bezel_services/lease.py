@@ -28,7 +28,7 @@ from bezel_components.config.gateway_fallback import FALLBACK, LEASE
 from bezel_components.config.node_metadata import node_metadata
 from bezel_components.container_image import ContainerImage
 from bezel_components.global_address import GlobalAddress
-from bezel_components.identity_gateway import GatewayFallback, IdentityGateway, IdentityGatewayArgs
+from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
 from bezel_components.lookups.quota import QuotaState
 from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
@@ -39,7 +39,7 @@ from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.images import FoundImages
-from bezel_services.lease_fallback import declare_fallback
+from bezel_services.lease_fallback import DeclaredFallback, declare_fallback
 from bezel_services.lease_hours import checks_of, schedule
 from bezel_services.prerequisites import (
     INGRESS,
@@ -165,7 +165,7 @@ def declare(
         network,
         proxy,
         accepted=audiences(plan, deployed),
-        fallback=fallback.behind_gateway if fallback else None,
+        fallback=fallback,
     )
     possible = [address for region in plan.network.regions for address in network.addresses[region]] if is_ahead else []
     gateway = make_gateway(possible) if is_ahead else None
@@ -313,7 +313,7 @@ def _gateway(
     addresses: Sequence[Text],
     *,
     accepted: tuple[str, ...],
-    fallback: GatewayFallback | None,
+    fallback: DeclaredFallback | None,
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(
@@ -326,7 +326,7 @@ def _gateway(
             image=proxy.reference,
             nodes=tuple(addresses),
             machines=len(plan.terms.names) if _is_gateway_ahead(plan) else None,
-            fallback=fallback,
+            fallback=fallback.behind_gateway if fallback else None,
             port=plan.node.port,
             network=network.network,
             subnetwork=network.gateway_subnetwork,
@@ -339,7 +339,7 @@ def _gateway(
             deletion_protection=planned.deletion_protection,
             labels=plan.labels,
         ),
-        opts=children.after(proxy, network),
+        opts=children.after(proxy, network, *([fallback.service] if fallback else [])),
     )
 
 

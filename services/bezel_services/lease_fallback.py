@@ -82,7 +82,15 @@ def declare_fallback(
     own_children = children.of_part(FALLBACK, *bucket)
     planned, service_plan = fallback.service, fallback.plan
     identity = runtime_identity(service_plan, own_children, planned.service_account_id, planned.name, apis)
-    read = weights(service_plan, own_children, identity, apis, location=plan.gateway.region, labels=planned.labels)
+    read = weights(
+        service_plan,
+        own_children,
+        identity,
+        apis,
+        location=plan.gateway.region,
+        labels=planned.labels,
+        is_first=planned.weights.path == plan.weights.path,
+    )
     shared = SharedParts(
         plan=service_plan,
         image=images.by_plan[planned.image],

@@ -100,6 +100,7 @@ def weights(
     labels: Mapping[str, str],
     written_folder: str = "",
     late: LateInputs = NOTHING_LATE,
+    is_first: bool = True,
 ) -> tuple[pulumi.Resource, ...]:
     """Declare the bucket and the checks of its models and adapters; nothing where the model comes from elsewhere.
 
@@ -112,6 +113,7 @@ def weights(
         labels: Labels of the bucket.
         written_folder: The one folder that the server may write to; "" for none.
         late: The bucket's name, where the plan has a stand-in for it.
+        is_first: Whether the model is that which `bezel weights copy STACK --from` copies.
     """
     planned = plan.weights
     if planned.bucket is None:
@@ -152,7 +154,7 @@ def weights(
                 base_layers=0 if rank is None else planned.layers,
                 bucket_url=bucket.url,
                 # Where the plan is that of a stack file, it has the stack's own name.
-                stack=plan.stack if plan.stack == pulumi.get_stack() else "",
+                stack=plan.stack if is_first and plan.stack == pulumi.get_stack() else "",
             ),
             opts=children.after(apis),
         )

@@ -34,6 +34,7 @@ def test_the_fallback_is_made_and_checked_before_a_lease_is_requested() -> None:
     service, gateway = named(declared, "-fallback-service-service"), named(declared, "-gateway-service")
     check, request = named(declared, "-fallback-health"), declared.one("TpuRequest")
     assert declared.waits_for(gateway, service)
+    assert declared.waits_for(named(declared, "-gateway-fallback-invoker"), service)
     assert declared.waits_for(check, gateway)
     assert declared.waits_for(request, check)
     assert request.inputs["optional"] is True

@@ -276,7 +276,8 @@ class Local:
         record = Paths(self.cloud.directory).seeded / "weights-put.json"
         done = json.loads(record.read_text()) if record.exists() else []
         ranks = {adapter_folder(each): each.rank for each in plan.settings.adapters}
-        for path, name in {weights.path: plan.model, **weights.drafts, **dict.fromkeys(weights.adapters, "")}.items():
+        models = {path: name for path, (name, _) in plan.bucket_models.items()}
+        for path, name in {**models, **weights.drafts, **dict.fromkeys(weights.adapters, "")}.items():
             address = f"gs://{weights.bucket}/{path}"
             if address in done:
                 continue

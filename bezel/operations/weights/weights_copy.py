@@ -205,7 +205,8 @@ def _sources(context: Context, arguments: CopyArguments) -> tuple[AnyPlan, dict[
         if not arguments.origin.strip():
             raise UserError(Problem("--from", arguments.origin, "it names no model.", repair))
         return plan, {plan.weights.path: arguments.origin.strip()}
-    models = {plan.weights.path: plan.weights.source, **plan.weights.drafts, **plan.weights.adapter_sources}
+    loaded = {folder: source for folder, (_, source) in plan.bucket_models.items()}
+    models = {**loaded, **plan.weights.drafts, **plan.weights.adapter_sources}
     if not all(models.values()):
         raise UserError(Problem("bezel:model", plan.model, "this model is not published.", repair))
     return plan, {folder: f"{HUB}{source}" for folder, source in models.items()}

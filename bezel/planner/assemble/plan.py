@@ -132,6 +132,11 @@ class _StackPlan:
         return self.server.weights
 
     @property
+    def bucket_models(self) -> Mapping[str, tuple[str, str]]:
+        """Folder in the bucket -> id and hub id ("" where it is not published) of each model that servers load."""
+        return {self.weights.path: (self.model, self.weights.source)} if self.weights.bucket else {}
+
+    @property
     def secrets(self) -> Mapping[str, str]:
         """Variables whose values are secrets, with the secrets' ids."""
         return self.server.secrets
@@ -444,6 +449,12 @@ class LeasePlan(_StackPlan):
     def _readers(self) -> tuple[str, tuple[str, ...], int]:
         regions = dict.fromkeys(zone.region for zone in self.terms.zones)
         return self.gateway.region, tuple(regions), len(self.terms.names)
+
+    @property
+    def bucket_models(self) -> Mapping[str, tuple[str, str]]:
+        """As of every stack, with the fallback's."""
+        models = super(LeasePlan, self).bucket_models
+        return models if self.fallback is None else {**models, **self.fallback.plan.bucket_models}
 
     @property
     def images(self) -> tuple[ImagePlan, ...]:
