@@ -14,7 +14,15 @@ from bezel.operations.service_use.call_counts import Call, counted_calls
 from bezel.operations.status.status import LeaseStatus, StackStatus, Status, StatusArguments, status, verdict_of
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
-from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, logged_request, state_of
+from tests.support.operations.deployed import (
+    NOW,
+    SERVICE,
+    Deployed,
+    live_service,
+    logged_request,
+    service_resource,
+    state_of,
+)
 from tests.support.rest.fake_google import Answer
 
 NO_GATEWAY = ("no condition yet",)  # the stack has no service, so its verdict is `deploying` at best
@@ -210,3 +218,27 @@ def test_a_lease_that_serves_is_enough_where_callers_get_their_answers(other: di
     assert "b" in reasons[0]
     assert verdict_of(deployment, live_service(), leases, silent)[0] != "no-callers"
     assert verdict_of(deployment, live_service(), leases[1:], served)[0] not in {"ready", "no-callers"}
+
+
+def test_a_fallback_serves_while_no_lease_does_and_the_status_says_why() -> None:
+    node = {
+        "urn": "urn:b",
+        "type": f"{KIND}:TpuNode",
+        "custom": True,
+        "id": "b",
+        "inputs": {},
+        "outputs": {"name": "a"},
+    }
+    other = service_resource() | {"id": f"{SERVICE}-fallback", "urn": "urn:fallback"}
+    deployment = Deployment("fleet", {}, [other, GATEWAY, node])
+    assert deployment.service is not None
+    assert (deployment.service.has_gpu, deployment.fallback and deployment.fallback.name) == (False, "llm-fallback")
+    served = counted_calls([Call(NOW, 200, "", "llm-2")], window=600, now=NOW, read=("request log",))
+    verdict, reasons = verdict_of(deployment, live_service(), [lease("a", state="ended")], served)
+    assert verdict == "ready"
+    assert reasons[0] == "the fallback llm-fallback serves"
+    assert "lease a is ended" in reasons[1]
+    assert verdict_of(deployment, live_service(), [lease("a")], served) == ("ready", ())
+    alone = Deployment("fleet", {}, [GATEWAY, node])
+    assert alone.fallback is None
+    assert verdict_of(alone, live_service(), [lease("a", state="ended")], served)[0] == "ended"

@@ -187,7 +187,10 @@ class Deployment:
 
     @property
     def services(self) -> tuple[DeployedService, ...]:
-        """Its Cloud Run services, those with a GPU first, those of one name in the order of the stack's regions."""
+        """Its Cloud Run services: the one that callers reach first, those of one name in the order of the regions.
+
+        Callers reach the service with a GPU, or the gateway in front of leases.
+        """
         listed = self.server_outputs.get("regions")
         order = [str(region) for region in listed] if isinstance(listed, list) else []
         deployed = [
@@ -201,7 +204,8 @@ class Deployment:
 
         def place(service: DeployedService) -> tuple[bool, str, int]:
             # One that is left in the state after its region was taken out of the stack comes last.
-            return not service.has_gpu, service.name, [*order, service.location].index(service.location)
+            is_behind = service.has_gpu == self.is_leased
+            return is_behind, service.name, [*order, service.location].index(service.location)
 
         return tuple(sorted(deployed, key=place))
 
@@ -215,6 +219,16 @@ class Deployment:
     def service(self) -> DeployedService | None:
         """The service that callers reach, of the region that is meant: by default the first."""
         return next((each for each in self.region_services if self.region in ("", each.location)), None)
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether leased machines serve."""
+        return any(True for type_ in (REQUEST_TYPE, NODE_TYPE) for _ in self._of(type_))
+
+    @property
+    def fallback(self) -> DeployedService | None:
+        """The service behind the gateway that serves while no lease does; None without one."""
+        return next((service for service in self.services if service.has_gpu), None) if self.is_leased else None
 
     @property
     def leases(self) -> tuple[DeployedLease, ...]:

@@ -356,7 +356,10 @@ def verdict_of(
     calls: Calls | None,
     regions: Sequence[RegionStatus] = (),
 ) -> Judgement:
-    """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers."""
+    """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers.
+
+    Where none does, a fallback serves.
+    """
     if deployment.is_pending:
         repair = f"`bezel recover {shell_word(deployment.stack)}` reconciles it"
         return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
@@ -368,6 +371,8 @@ def verdict_of(
     of_service = service_verdict(live or {}, calls, deployment.stack)
     if of_leases is None:
         return of_service
+    if deployment.fallback is not None and not any(_may_serve(lease) for lease in leases):
+        return of_service[0], (*of_service[1], f"the fallback {deployment.fallback.name} serves", *of_leases[1])
     if any(_may_serve(lease) for lease in leases) and of_service[0] in BY_REQUESTS:
         return of_service[0], (*of_service[1], *of_leases[1])
     return of_leases
