@@ -4,7 +4,7 @@ Owns its wording, and the reading of prices from a pipeline's JSON documents. An
 line names what is missing. Leaves the amounts to `bezel.resource_cost`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, text
@@ -24,8 +24,7 @@ def price_line(before: StackCost | None, after: StackCost | None) -> str:
         after: of the planned resources; None where it was not determined.
     """
     line = ", ".join(price_parts(before, after)) + _data(after or before)
-    missing = missing_of(before, after)
-    return f"{line}; unknown: {'; '.join(missing)}" if missing else line
+    return line + _unknown(missing_of(before, after)) + _by_region(region_parts(before, after))
 
 
 def price_parts(before: StackCost | None, after: StackCost | None) -> tuple[str, str, str]:
@@ -38,11 +37,33 @@ def price_parts(before: StackCost | None, after: StackCost | None) -> tuple[str,
     )
 
 
+def region_parts(before: StackCost | None, after: StackCost | None) -> tuple[str, ...]:
+    """The price per hour at the maximum in each region, of a program that has several before or after the change."""
+    old, new = (before or _NOT_DETERMINED).regions, (after or _NOT_DETERMINED).regions
+    if max(len(old), len(new)) < 2:
+        return ()
+    regions = dict.fromkeys((*new, *old))
+    return tuple(f"{each} {_change(_of_region(before, each), _of_region(after, each), 'USD/h')}" for each in regions)
+
+
+def _of_region(cost: StackCost | None, region: str) -> Amount:
+    return _NOT_DETERMINED.hourly if cost is None else cost.regions.get(region, Priced(Decimal(0)))
+
+
 def price_now(cost: StackCost) -> str:
     """The line of a program whose state is not known: its price after the change alone."""
     hourly, monthly, idle = (_amount(amount) for amount in (cost.hourly, cost.monthly, cost.idle_hourly))
+    regions = [f"{region} {_amount(amount)} USD/h" for region, amount in cost.regions.items()]
     line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}"
-    return f"{line}; unknown: {'; '.join(cost.missing)}" if cost.missing else line
+    return line + _unknown(cost.missing) + _by_region(regions if len(regions) > 1 else ())
+
+
+def _unknown(missing: Sequence[str]) -> str:
+    return f"; unknown: {'; '.join(missing)}" if missing else ""
+
+
+def _by_region(parts: Sequence[str]) -> str:
+    return f"; by region: {', '.join(parts)}" if parts else ""
 
 
 def _data(cost: StackCost | None) -> str:
@@ -75,7 +96,12 @@ def cost_of_json(document: object) -> StackCost | None:
     hourly, monthly, idle = (_read(document.get(f"{name}_usd")) for name in ("hourly", "monthly", "idle_hourly"))
     unknown = any(isinstance(amount, Unpriced) for amount in (hourly, monthly, idle))
     gib = _read(document["gib_usd"]) if "gib_usd" in document else None
-    return StackCost(hourly, monthly, idle, missing or (("a price without a reason",) if unknown else ()), gib=gib)
+    by_region = document.get("regions_hourly_usd")
+    pairs = by_region.items() if isinstance(by_region, Mapping) else ()
+    reasons = missing or (("a price without a reason",) if unknown else ())
+    return StackCost(
+        hourly, monthly, idle, reasons, gib=gib, regions={str(region): _read(usd) for region, usd in regions.items()}
+    )
 
 
 def _change(old: Amount, new: Amount, unit: str) -> str:

@@ -7,7 +7,7 @@ machine. An unknown part makes the sum unknown, and is named. Leaves the limits 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
@@ -79,6 +79,7 @@ class StackCost:
         missing: what is unknown: price rows that the catalogue does not hold, and inputs.
         count: number of services and leases with accelerators, forwarding rules and unused addresses.
         gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
+        regions: region -> its part of `hourly`: services with accelerators there.
     """
 
     hourly: Amount = _ZERO
@@ -87,10 +88,13 @@ class StackCost:
     missing: tuple[str, ...] = ()
     count: int = 0
     gib: Amount | None = None
+    regions: Mapping[str, Amount] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """Amounts as decimal strings, None where unknown; data only where there is a load balancer."""
-        data = {} if self.gib is None else {"gib_usd": _text(self.gib)}
+        """Amounts as decimal strings, None where unknown; data and regions only where there are any."""
+        data: dict[str, object] = {} if self.gib is None else {"gib_usd": _text(self.gib)}
+        if self.regions:
+            data["regions_hourly_usd"] = {region: _text(amount) for region, amount in self.regions.items()}
         return {
             "hourly_usd": _text(self.hourly),
             "monthly_usd": _text(self.monthly),
@@ -124,6 +128,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     monthly: list[Amount] = []
     idle: list[Amount] = []
     missing: list[str] = []
+    regions: dict[str, list[Amount]] = {}
     count = 0
     pairs = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
     services = [inputs for resource, inputs in pairs if resource.type == SERVICE]
@@ -136,6 +141,8 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         except InputError as error:
             amounts = (Unpriced(*(_input(resource.name, problem) for problem in error.problems)),) * 3
         count += 1
+        if resource.type == SERVICE:
+            regions.setdefault(_region(inputs), []).append(amounts[0])
         for amount, kind in zip(amounts, (hourly, monthly, idle), strict=True):
             kind.append(amount)
         missing += [reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reasons]
@@ -146,7 +153,21 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
             kind.append(amount)
         missing += balancers.hourly.reasons if isinstance(balancers.hourly, Unpriced) else ()
     gib = balancers.gib if balancers is not None and balancers.rules else None
-    return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count, gib)
+    return StackCost(
+        total(hourly),
+        total(monthly),
+        total(idle),
+        tuple(dict.fromkeys(missing)),
+        count,
+        gib,
+        {region: total(amounts) for region, amounts in regions.items()},
+    )
+
+
+def _region(inputs: Inputs) -> str:
+    """Region of a service; of one that is known after the deploy only, in words."""
+    location = "" if inputs.is_unknown("location") else inputs.get("location")
+    return str(location or "a region that is not known yet")
 
 
 def _balancers(pairs: list[tuple[str, Inputs]]) -> LoadBalancers | None:

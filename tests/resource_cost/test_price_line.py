@@ -53,7 +53,36 @@ def test_without_a_state_only_the_price_after_is_shown() -> None:
     assert price_now(UNPRICED).endswith(f"idle unknown USD/h; unknown: {ROW}")
 
 
-@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED])
+def in_regions(**hourly: str) -> StackCost:
+    """A cost of services in regions."""
+    regions = {name.replace("_", "-"): Priced(Decimal(usd)) for name, usd in hourly.items()}
+    amount = Priced(sum((each.usd for each in regions.values()), Decimal(0)))
+    return StackCost(amount, amount, amount, count=len(regions), regions=regions)
+
+
+NEAR, BOTH = in_regions(us_east4="1.05"), in_regions(us_east4="1.05", europe_west4="1.2")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "end"),
+    [
+        (NEAR, NEAR, "idle 1.05 USD/h (unchanged)"),
+        (NEAR, BOTH, "; by region: us-east4 1.05 USD/h (unchanged), europe-west4 0.00 -> 1.20 USD/h (+1.20)"),
+        (BOTH, NEAR, "; by region: us-east4 1.05 USD/h (unchanged), europe-west4 1.20 -> 0.00 USD/h (-1.20)"),
+        (None, BOTH, "; by region: us-east4 unknown -> 1.05 USD/h, europe-west4 unknown -> 1.20 USD/h"),
+    ],
+)
+def test_each_of_several_regions_has_its_price_beside_the_sum(
+    before: StackCost | None, after: StackCost, end: str
+) -> None:
+    assert price_line(before, after).endswith(end)
+    read = cost_of_json(after.as_json())
+    assert read is not None
+    assert price_now(read) == price_now(after)
+    assert ("europe-west4 1.20 USD/h" in price_now(after)) == (after is BOTH)
+
+
+@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED, BOTH])
 def test_a_document_keeps_what_is_known_and_what_is_not(cost: StackCost) -> None:
     read = cost_of_json(cost.as_json())
     assert price_line(NOTHING, read) == price_line(NOTHING, cost)

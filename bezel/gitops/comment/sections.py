@@ -12,7 +12,7 @@ from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.gitops.judge.document import FIRST_DEPLOY
 from bezel.planner.base.repairs import lowest_numbers
-from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, unpriced_problem
+from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, region_parts, unpriced_problem
 from bezel_base.text.markdown import code, link, prose
 from bezel_base.text.shell import shell_word
 
@@ -65,7 +65,7 @@ def _change(
     price = mapping(document, "price")
     before, after = cost_of_json(price.get("before")), cost_of_json(price.get("after"))
     hourly, monthly, idle = (part.replace(ARROW, "→") for part in price_parts(before, after))
-    missing = missing_of(before, after)
+    regions, missing = region_parts(before, after), missing_of(before, after)
     unknown = (
         [f"Price unknown: {'; '.join(prose(item, 90) for item in missing[:2])}{_more(len(missing), 2)}"]
         if missing
@@ -74,6 +74,7 @@ def _change(
     return [
         f"**{hourly}**",
         f"{monthly}, {idle}",
+        *([", ".join(part.replace(ARROW, "→") for part in regions)] if regions else []),
         *unknown,
         f"{_heading(document, run_url)}{_uncommitted_note(document)}; {_counts(document, changes)}",
         *([f"Address: {code(document['url'], 120)}"] if isinstance(document.get("url"), str) else []),

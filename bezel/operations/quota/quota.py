@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
@@ -209,20 +210,20 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
 
 
 def _of_deploy(context: Context, project: str, plan: Plan, rows: Iterable[QuotaRow]) -> list[str]:
-    """What a deploy of the service needs at its worst moment, beside the services that are there."""
+    """What a deploy of the service needs at its worst moment in each region, beside the services that are there."""
     notes: list[str] = []
-    region, service_name = plan.service.region, plan.service.name
     address = context.address("CLOUD_RUN_V2")
-    unknown = f"what an old revision and other services of {region} may hold is not judged"
-    services = _or_note(lambda: services_of(context.google, address, project, region), notes, unknown)
-    if services is None:
-        return notes
-    limits = {row.quota: row.limit for row in rows if row.place == region}
-    for need in needs_of(plan):
-        limit = limits.get(need.quota.id)
-        moment = worst_moment(need, services, service_name)
-        if limit is not None and (warning := tight_deploy(moment, limit * need.quota.unit, project)):
-            notes.append(warning.partition("\n")[0])
+    for region in (each.region for each in plan.regions):
+        unknown = f"what an old revision and other services of {region} may hold is not judged"
+        services = _or_note(partial(services_of, context.google, address, project, region), notes, unknown)
+        if services is None:
+            continue
+        limits = {row.quota: row.limit for row in rows if row.place == region}
+        for need in (need for need in needs_of(plan) if need.place == region):
+            limit = limits.get(need.quota.id)
+            moment = worst_moment(need, services, plan.service.name)
+            if limit is not None and (warning := tight_deploy(moment, limit * need.quota.unit, project)):
+                notes.append(warning.partition("\n")[0])
     return notes
 
 
