@@ -101,7 +101,7 @@ def address_rows(plan: Plan | LeasePlan) -> Iterable[Row]:
     yield "address", f"{address.url}, the audience of tokens too", origin["address.domain"]
     for name, kind in address.records:
         place = f"in the zone {address.zone}" if address.zone else "to be set where the domain is served"
-        yield f"record {kind}", f"{name} {place}", origin["address.zone"]
+        yield f"record {kind}", f"{name} {place}", origin["address.zone"] if address.zone else COMPUTED
     yield "retries of the balancer", NO_RETRIES, COMPUTED
     of_domain, of_group = "of the domain: certificate, proof and records", "of a service or region: its endpoint group"
     yield "replaced by a change", f"{of_domain}; {of_group}; never the IP address", "the successor is made first"
