@@ -33,7 +33,8 @@ START = ["--vary", "x=1,2", "--start", "exit 3", "--url", ADDRESS]
 SERVER = "url stack model endpoint public simulated"
 RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour"
 LOAD = (
-    "users rate user_stages rate_stages trace requests seconds deadline file extra_body workers warmup repeats out json"
+    "users rate user_stages rate_stages trace requests seconds deadline file extra_body workers warmup warmup_seconds "
+    "max_failed repeats out json"
 )
 ALWAYS = {
     "run": f"{SERVER} {RECORD} {LOAD}",
@@ -85,6 +86,8 @@ OF_RUN = [
     ("arrivals", "--arrivals constant", "--arrivals constant --rate 2"),
     ("burstiness", "--burstiness 2", "--burstiness 2 --rate 2"),
     ("max_in_flight", "--max-in-flight 2", "--max-in-flight 2 --rate 2"),
+    ("max_concurrency", "--max-concurrency 2", "--max-concurrency 2 --rate 2"),
+    ("max_concurrency", "--max-concurrency 2 --rate 2 --max-in-flight 3", ""),
     ("think_time", "--think-time 1 --rate 2", "--think-time 1"),
     ("answers", "--answers served", "--answers served --turns 2"),
     ("documents", "--documents 2", "--documents 2 --endpoint rerank"),
@@ -157,6 +160,9 @@ VALUES = {
         ("requests", "--requests 0", "no request would be sent"),
         ("seconds", "--seconds 0", "no request would be sent"),
         ("warmup", "--warmup -1", "no such number"),
+        ("warmup_seconds", "--warmup-seconds inf", "for such a time"),
+        ("max_failed", "--max-failed 100", "expected the percentage"),
+        ("max_concurrency", "--rate 2 --workers 3 --max-concurrency 2", "some would send nothing"),
         ("repeats", "--repeats 0", "nothing would be measured"),
         ("slo", "--slo speed=3", "expected a limit"),
         ("file", "--file none.txt", "none.txt"),
@@ -277,7 +283,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (98, 94)
+    assert (len(CASES), len(WRONG)) == (102, 97)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

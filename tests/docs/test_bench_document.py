@@ -47,6 +47,7 @@ SHORT = {
     "--requests": "4", "--seconds": "0.4", "--users": "2", "--rate": "20", "--repeats": "1", "--warmup": "2",
     "--turns": "2", "--think-time": "0.01", "--user-stages": "1:0.2,2:0.2", "--input-tokens": "128",
     "--prefix-tokens": "64", "--documents": "3", "--audio-seconds": "0.1",
+    "--warmup-seconds": "0.2",
     # Lengths differ from run to run; of the shown ones, one in 200 is longer than the server takes.
     "--input-lengths": "lognormal:64,0.5",
 }  # fmt: skip

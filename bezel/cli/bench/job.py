@@ -42,7 +42,8 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1, 130]:
     choose_endpoint(targets, options)
     load, _ = plan_of(options)
     with as_usage():
-        for planned in (load, *([warm_up_of(load, options.warmup)] if options.warmup else [])):
+        warm = warm_up_of(load, options.warmup, options.warmup_seconds)
+        for planned in (load, *([warm] if warm else [])):
             sender.check(planned)
     note(f"  {_cost(fleet)}")
     with using_models(project.models()):

@@ -40,6 +40,13 @@ def test_a_failed_check_fails_the_cell_with_its_text():
     assert state(PASSED, FAILED) == ("failed", "counters: off by 30 %")
 
 
+def test_a_load_that_its_share_of_failures_ended_failed():
+    few = {"failures": {"http_5xx": 1}, "requests": 200}
+    assert state(**few, failed_share=0.004)[0] == "failed"
+    assert "0.4% of its requests had failed (--max-failed)" in state(**few, failed_share=0.004)[1]
+    assert state(**few) == ("ok", "")
+
+
 def test_a_cell_without_an_answer_failed():
     assert state(requests=2, failures={"timeout": 2}, examples={"timeout": "300 s"}) == (
         "failed", "no request succeeded (timeout: 2): 300 s",

@@ -13,6 +13,7 @@ from bench_support.recorded import recorded_body, recorded_stream
 from bezel_base.errors import UserError
 from bezel_bench.commands.main import main
 from bezel_bench.commands.measure.load_options import load_of
+from bezel_bench.commands.run import warm_up_of
 from bezel_bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
 from bezel_bench.result.document import load as read_result
 from bezel_bench.result.sample_file import read_samples
@@ -258,6 +259,17 @@ def test_a_warm_up_is_sent_first_with_other_words_and_counts_in_no_figure(server
     bodies = [call.body for call in server.calls if call.path == "/v1/chat/completions"]
     assert len(bodies) == 5 + 8 + 8
     assert len({str(body) for body in bodies}) == 21
+
+
+def test_a_warm_up_by_time_has_the_rate_of_its_load() -> None:
+    load = plan_of("--rate", "50", "--requests", "4", "--max-concurrency", "3")
+    warm = warm_up_of(load, 0, 1.5)
+    assert warm is not None
+    assert (warm.pattern, warm.stop, warm.max_concurrency) == (Poisson(50), Stop(None, 1.5), 3)
+    assert warm.prompts.run != load.prompts.run
+    assert (by_users := warm_up_of(load, 9, 0.0)) is not None
+    assert (by_users.pattern, by_users.stop, by_users.max_concurrency) == (Closed(8), Stop(9, None), None)
+    assert warm_up_of(load, 0, 0.0) is None
 
 
 def test_a_warm_up_of_less_than_nothing_is_refused(server: Server, capsys: pytest.CaptureFixture[str]) -> None:

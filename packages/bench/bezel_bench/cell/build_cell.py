@@ -55,6 +55,7 @@ def cell_record(
         interrupted=client.interrupted,
         silent_seconds=client.silent_seconds,
         failing_requests=client.failing_requests,
+        failed_share=client.failed_share,
         requests=len(columns),
         failures=failures,
         examples=examples,
@@ -100,7 +101,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     late = max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None
     same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
     ends = {"silent_seconds": health.silent_seconds or None, "failing_requests": health.failing_requests or None}
-    ends["crowd"] = health.crowd or None
+    ends |= {name: getattr(health, name) or None for name in ("failed_share", "crowd", "waited")}
     return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late})
 
 

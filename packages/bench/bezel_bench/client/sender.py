@@ -10,6 +10,7 @@ import gc
 import itertools
 import math
 import time
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,8 @@ _PAUSE_NS: Final = 100_000_000
 # So many failures in a row, and of every user so many, end a load: the rest would say nothing else.
 _FAILURES_IN_A_ROW: Final = 200
 _FAILURES_A_USER: Final = 4
+# A share of failed requests is one of at least so many.
+_LEAST_ENDED: Final = 50
 # Idle connections that an open loop holds ready beyond those in use.
 _SPARE: Final = 16
 _MOST_AHEAD: Final = 1024
@@ -102,6 +105,11 @@ class Sender:
         self._hangs = False
         self._failing, self._fails = 0, False
         self._crowd = 0
+        self._failed, self._failed_share = 0, 0.0
+        self._most_failed = math.inf if load.max_failed_share is None else load.max_failed_share
+        # Requests that are due and wait for a place, of those that this worker may have under way.
+        self._due_later: deque[ResponseBuffer] = deque()
+        self._waited, self._places = 0, _places(load, worker)
         self._most_at_once = math.inf if load.max_in_flight is None else load.max_in_flight / load.workers
         self._most_failing = max(_FAILURES_IN_A_ROW, _FAILURES_A_USER * len(self._users))
         self._think = round(load.think_seconds * _SECOND)
@@ -157,7 +165,9 @@ class Sender:
             interrupted=self._interrupted,
             silent_seconds=self._silence.lasted / _SECOND if self._hangs else 0.0,
             failing_requests=self._failing if self._fails else 0,
+            failed_share=self._failed_share,
             crowd=self._crowd,
+            waited=self._waited,
         )
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
 
@@ -178,7 +188,7 @@ class Sender:
         self._loop.lag.clear()
         self._loop.stalls.clear()
         cpu = time.process_time()
-        self._loop.run(lambda: self._ends or not (self._coming or self._asking or self._pool.waiting))
+        self._loop.run(lambda: self._ends or not self._has_open)
         self._abandon()
         self._backlog.read_all()
         return time.process_time() - cpu
@@ -195,7 +205,12 @@ class Sender:
     @property
     def _ends(self) -> bool:
         """Whether no more is sent: the load was interrupted, or the server hangs or fails every request."""
-        return self._interrupted or self._hangs or self._fails
+        return self._interrupted or self._hangs or self._fails or self._failed_share > 0
+
+    @property
+    def _has_open(self) -> bool:
+        """Whether requests are to be made, or to be answered."""
+        return bool(self._coming or self._asking or self._pool.waiting or self._due_later)
 
     # Notifications of a connection.
 
@@ -285,7 +300,11 @@ class Sender:
     def _send(self, answer: ResponseBuffer) -> None:
         answer.sample.begun = monotonic_ns()
         self.samples.append(answer.sample)
-        self._pool.want(answer)
+        if len(self._asking) + len(self._pool.waiting) < self._places:
+            self._pool.want(answer)
+        else:
+            self._waited += 1
+            self._due_later.append(answer)
 
     def _ask(self, connection: Connection, answer: ResponseBuffer) -> None:
         if not self._asking:
@@ -325,6 +344,9 @@ class Sender:
             self._failing = 0
         else:
             self._failing += 1
+            self._failed += 1
+            if self._failed > self._most_failed * max(self._done, _LEAST_ENDED) and self._has_more(answer):
+                self._failed_share = self._failed_share or self._failed / self._done
             self._fails = self._fails or (self._failing >= self._most_failing and self._has_more(answer))
         if self._rest:
             self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
@@ -337,6 +359,8 @@ class Sender:
                 ready = answer.at + max(self._think, 0 if answer.sample.status else _PAUSE_NS)
                 self._loop.at(ready, partial(self._next, user, ready))
         self._backlog.add(answer)
+        if self._due_later and not self._ends:
+            self._pool.want(self._due_later.popleft())
 
     def _hear(self, user: User, answer: ResponseBuffer) -> None:
         """Keep a response for the next turn; without one its conversation ends."""
@@ -369,8 +393,8 @@ class Sender:
         """End the requests left open by an interruption, which is not the server's failure, or by its silence."""
         for answer, connection in [*self._asking.items()]:
             self._give_up(answer, connection, self._why_abandoned(answer))
-        while self._pool.waiting:
-            answer = self._pool.waiting.popleft()
+        while waiting := self._pool.waiting or self._due_later:
+            answer = waiting.popleft()
             answer.failure, answer.at = self._why_abandoned(answer), monotonic_ns()
             self._finish(answer)
 
@@ -378,6 +402,8 @@ class Sender:
         if self._interrupted:
             return kinds.CLIENT, "interrupted by the user"
         kind = kinds.TIMEOUT if answer.sample.status else kinds.NO_ANSWER
+        if self._failed_share:
+            return kinds.CLIENT, f"given up, as {self._failed_share:.1%} of the requests had failed (--max-failed)"
         if self._fails:
             return kind, f"given up, as the last {self._failing} requests had all failed"
         return kind, f"given up, as no request at all was answered for {self._silence.lasted / _SECOND:.3g} s"
@@ -393,6 +419,13 @@ def gc_disabled() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _places(load: Load, worker: int) -> float:
+    """Return the requests that a worker may have under way at once: its share of the load's."""
+    if load.max_concurrency is None:
+        return math.inf
+    return load.max_concurrency // load.workers + (worker < load.max_concurrency % load.workers)
 
 
 def _ahead(load: Load) -> int:

@@ -25,10 +25,10 @@ _HEAD_START_NS: Final = 50_000_000
 _LOOK_SECONDS: Final = 0.25
 _TELL_SECONDS: Final = 1.0
 Progress = tuple[int, int, int, int]
-_SUMS: Final = ("workers", "cpu_seconds", "connections", "reconnections", "connect_failures", "crowd")
+_SUMS: Final = ("workers", "cpu_seconds", "connections", "reconnections", "connect_failures", "crowd", "waited")
 _MAXIMA: Final = (
     *("busiest_cpu_share", "loop_lag_p99_ms", "loop_lag_max_ms"),
-    *("backlog", "interrupted", "silent_seconds", "failing_requests"),
+    *("backlog", "interrupted", "silent_seconds", "failing_requests", "failed_share"),
 )
 
 

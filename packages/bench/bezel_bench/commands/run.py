@@ -8,6 +8,7 @@ printed table (`bezel_bench.commands.render.tables`).
 import argparse
 import functools
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -28,7 +29,18 @@ from bezel_bench.commands.measure.target import TargetConnection, reach, renewal
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
 from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.commands.targets import Targets
-from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
+from bezel_bench.load.plan import (
+    Bodies,
+    Burst,
+    Closed,
+    Constant,
+    Load,
+    Pattern,
+    Poisson,
+    Stop,
+    TokenSource,
+    to_json,
+)
 from bezel_bench.metrics.statistics import CONFIDENCE, of_repeats
 from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
@@ -108,6 +120,9 @@ def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
         if options.warmup < 0:
             consequence = "no such number of requests can be sent."
             raise UserError(Problem("--warmup", options.warmup, consequence, "give 0 or more."))
+        if not 0 <= options.warmup_seconds < math.inf:
+            value, consequence = f"{options.warmup_seconds:g}", "no request can be sent for such a time."
+            raise UserError(Problem("--warmup-seconds", value, consequence, "give 0 or more."))
         if options.repeats < 1:
             raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
         load = load_of(options, draft_target(options))
@@ -131,8 +146,9 @@ def _measure(
     server = view(targets, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
     undisturbed = {taken.cell.id: taken.cell for taken in ledger.taken if not is_disturbed(taken.cell)}
-    if options.warmup and len(undisturbed) < options.repeats:
-        ledger.note(_warm_up(load, options.warmup, reached, vocabulary, show, sender))
+    warm = warm_up_of(load, options.warmup, options.warmup_seconds)
+    if warm and len(undisturbed) < options.repeats:
+        ledger.note(_warm_up(warm, reached, vocabulary, show, sender))
     cells: list[Cell] = []
     ended = ""
     for repeat in range(options.repeats):
@@ -188,18 +204,37 @@ def _measure(
     return sender.describe(result) if sender else result, bool(ended)
 
 
-def warm_up_of(load: Load, requests: int) -> Load:
-    """The load of a warm-up: like the load, with prompts of its own."""
+def warm_up_of(load: Load, requests: int, seconds: float) -> Load | None:
+    """The load of a warm-up: like the load, with prompts of its own; None without one.
+
+    Args:
+        load: The load that it precedes.
+        requests: The most requests of it; 0 is no such limit.
+        seconds: The time in which it begins requests, at the load's own rate; 0 is no such limit.
+    """
+    if not (requests or seconds):
+        return None
     users = load.pattern.users if isinstance(load.pattern, Closed) else _WARM_USERS
+    pattern: Pattern = Closed(min(users, requests or users))
+    if seconds and isinstance(load.pattern, Constant | Poisson | Burst):
+        pattern = load.pattern
     # Other words: warm-up prompts are in no cache that the load could use.
     prompts = replace(load.prompts, run=f"{load.prompts.run}/warmup")
-    stop, pattern = Stop(requests=requests), Closed(min(users, requests))
-    return replace(load, pattern=pattern, stop=stop, prompts=prompts, ramp_seconds=0.0, think_seconds=0.0)
+    waits = None if isinstance(pattern, Closed) else load.max_concurrency
+    return replace(
+        load,
+        pattern=pattern,
+        stop=Stop(requests or None, seconds or None),
+        prompts=prompts,
+        ramp_seconds=0.0,
+        think_seconds=0.0,
+        max_in_flight=None,
+        max_concurrency=waits,
+    )
 
 
 def _warm_up(
-    load: Load,
-    requests: int,
+    warm: Load,
     reached: TargetConnection,
     vocabulary: Vocabulary | None,
     show: StatusLine,
@@ -210,8 +245,9 @@ def _warm_up(
     Raises:
         UserError: They cannot be sent.
     """
-    show(f"warms the server up with {format_count(requests, 'requests')}")
-    warm = warm_up_of(load, requests)
+    stop = warm.stop
+    amount = f"{stop.seconds:g} s" if stop.requests is None else format_count(stop.requests, "requests")
+    show(f"warms the server up with {amount} of its load")
     bodies = make_prompts(warm, reached.ask, vocabulary).bodies
     measured = (sender.send if sender else run_load)(warm, bodies, reached.headers, show)
     failed = sum(bool(sample.failure) for sample in measured.samples)

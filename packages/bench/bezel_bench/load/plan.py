@@ -184,6 +184,8 @@ class Load:
         deadline_seconds: Deadline of one request from its sending; if incomplete by then it fails as `timeout`.
         ramp_seconds: In a closed loop, the time over which the users start, one after the other.
         max_in_flight: In an open loop, the requests under way at which no more are sent; None is no such limit.
+        max_concurrency: In an open loop, the requests under way at which due ones wait; None is no such limit.
+        max_failed_share: The share of failed requests above which the load ends; None is no such limit.
         think_seconds: In a closed loop, the time from a response to its user's next request.
         workers: Processes that send it; each takes every `workers`-th request or user.
         extra_body: Additional fields of every request's body; they override the plan's.
@@ -197,6 +199,8 @@ class Load:
     ramp_seconds: float = 0.0
     think_seconds: float = 0.0
     max_in_flight: int | None = None
+    max_concurrency: int | None = None
+    max_failed_share: float | None = None
     workers: int = 1
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 

@@ -52,7 +52,9 @@ def problems(load: Load) -> list[Problem]:
         *_pattern_problems(load.pattern),
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
+        *_failure_problems(load),
         *_crowd_problems(load),
+        *_concurrency_problems(load),
         *_media_problems(load),
         *_computing_problems(load),
         *_body_problems(load),
@@ -84,6 +86,12 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
 
 
+def _failure_problems(load: Load) -> Iterator[Problem]:
+    if load.max_failed_share is not None and not 0 < load.max_failed_share < 1:
+        consequence = "expected the percentage of failed requests above which the load ends."
+        yield Problem("--max-failed", f"{100 * load.max_failed_share:g}", consequence, "give more than 0, below 100.")
+
+
 def _crowd_problems(load: Load) -> Iterator[Problem]:
     most = load.max_in_flight
     if most is None:
@@ -93,6 +101,23 @@ def _crowd_problems(load: Load) -> Iterator[Problem]:
     if is_closed(load.pattern):
         consequence = "users of a closed loop never have more requests under way than there are users."
         yield Problem("--max-in-flight", most, consequence, "give a --rate, or leave it out.")
+
+
+def _concurrency_problems(load: Load) -> Iterator[Problem]:
+    most, option = load.max_concurrency, "--max-concurrency"
+    if most is None:
+        return
+    if most < 1:
+        yield Problem(option, most, _NOTHING, _ONE_OR_MORE)
+    elif most < load.workers:
+        consequence = f"each of {load.workers} sending processes has a share of it, and some would send nothing."
+        yield Problem(option, most, consequence, f"give {load.workers} or more, or fewer --workers.")
+    if is_closed(load.pattern):
+        consequence = "users of a closed loop never have more requests under way than there are users."
+        yield Problem(option, most, consequence, "give a --rate, or leave it out.")
+    if load.max_in_flight is not None:
+        consequence = "--max-in-flight ends the load where this option lets requests wait."
+        yield Problem(option, most, consequence, "leave out one of them.")
 
 
 def _media_problems(load: Load) -> Iterator[Problem]:

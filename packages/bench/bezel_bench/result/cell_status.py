@@ -62,6 +62,7 @@ def state_of(
     saturated: str = "",
     silent_seconds: float | None = None,
     failing_requests: int | None = None,
+    failed_share: float | None = None,
 ) -> tuple[State, str]:
     """Return the state of a measured cell, the gravest of its findings, and the reason, which tells all of them.
 
@@ -80,6 +81,7 @@ def state_of(
         saturated: The result of `backlog_reason`.
         silent_seconds: The time without any response after which the load was ended; None if it was not.
         failing_requests: The failures in a row after which the load was ended; None if it was not.
+        failed_share: The share of failed requests at which the load was ended; None if it was not.
     """
     limits = "" if busy else "; ".join(client_limits)
     excused = bool(limits) and _only_the_clients(requests, failures)
@@ -92,6 +94,8 @@ def state_of(
     ended = (
         f"; the load was ended after {format_count(failing_requests, 'failures')} in a row" if failing_requests else ""
     )
+    if failed_share:
+        ended = f"; the load was ended as {failed_share:.1%} of its requests had failed (--max-failed)"
     end: tuple[State, str] | None
     if interrupted:
         end = "failed", f"interrupted after {format_count(requests - failed, 'answers')}: run it again"
@@ -111,6 +115,8 @@ def state_of(
     # wrong on a faster one. The others show how the figures came about, and each is in the reason.
     findings: list[tuple[State, str]] = [
         *(("failed", f"{text}{ended}") for text in apart if not excused),
+        # A load that failures ended is cut, also where so few of them leave its figures right.
+        ("failed", ended.removeprefix("; ") if failed_share and (excused or not apart) else ""),
         *(("failed", text) for text in counts),
         ("client_limited", limits),
         ("busy_machine", busy),

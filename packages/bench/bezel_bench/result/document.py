@@ -137,7 +137,10 @@ class ClientFigures(_ResultPart):
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
         failing_requests: Failures in a row after which the load was ended; null if it was not.
+        failed_share: Share of failed requests at which the load was ended; null if it was not.
         crowd: Requests under way when an open loop reached its limit and sent no more; null if it did not.
+        waited: Requests that were due while as many as allowed were under way; null where none was. Their
+            latencies count from the planned instant and hold that wait.
     """
 
     workers: Count
@@ -154,7 +157,9 @@ class ClientFigures(_ResultPart):
     interrupted: bool
     silent_seconds: Amount | None = None
     failing_requests: Count | None = None
+    failed_share: Amount | None = None
     crowd: Count | None = None
+    waited: Count | None = None
 
 
 class Slo(_ResultPart):

@@ -122,7 +122,9 @@ class ClientHealth:
         interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
         silent_seconds: The time without any response after which the load was ended; 0 if it was not.
         failing_requests: The failures in a row after which the load was ended; 0 if it was not.
+        failed_share: The share of failed requests at which the load was ended; 0 if it was not.
         crowd: Requests under way when an open loop reached its limit and sent no more; 0 if it did not.
+        waited: Requests that were due while as many as allowed were under way, and waited.
     """
 
     workers: int = 1
@@ -139,7 +141,9 @@ class ClientHealth:
     interrupted: bool = False
     silent_seconds: float = 0.0
     failing_requests: int = 0
+    failed_share: float = 0.0
     crowd: int = 0
+    waited: int = 0
 
 
 @dataclass(slots=True)

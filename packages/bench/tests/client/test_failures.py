@@ -313,6 +313,49 @@ def test_open_loop_stops_sending_at_its_limit_and_awaits_the_rest() -> None:
     assert measured.client.crowd >= 20
 
 
+def test_requests_of_a_rate_wait_for_a_place_and_latencies_hold_it() -> None:
+    running = most = 0
+
+    async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.02)
+        running -= 1
+        await good(asked, writer)
+
+    with serving(slow) as wire:
+        measured = send(wire.url, 24, Constant(2000.0), max_concurrency=4)
+    assert {sample.failure for sample in measured.samples} == {""}
+    assert most == 4
+    assert (len(measured.samples), measured.client.waited) == (24, 20)
+    last = measured.samples[-1]
+    assert last.sent - last.planned >= 60_000_000
+    # The wait is the server's: the client was in time.
+    assert last.begun - last.planned < last.sent - last.begun
+
+
+def test_an_open_loop_with_enough_places_lets_no_request_wait() -> None:
+    with serving(good) as wire:
+        measured = send(wire.url, 20, Constant(200.0), max_concurrency=20)
+    assert (len(measured.samples), measured.client.waited) == (20, 0)
+
+
+@pytest.mark.parametrize("pattern", [Closed(4), Constant(500.0)])
+def test_a_load_ends_once_too_large_a_share_of_it_has_failed(pattern: "Pattern") -> None:
+    with serving(failing(but=2)) as wire:
+        measured = send(wire.url, 3000, pattern, max_failed_share=0.2)
+    assert 11 <= sum(sample.failure == "http_5xx" for sample in measured.samples) < 1500
+    assert measured.client.failed_share > 0.2
+    assert measured.client.failing_requests == 0
+
+
+def test_a_load_below_its_share_of_failures_is_sent_whole() -> None:
+    with serving(failing(but=2)) as wire:
+        measured = send(wire.url, 300, Closed(4), max_failed_share=0.6)
+    assert (len(measured.samples), measured.client.failed_share) == (300, 0.0)
+
+
 def test_an_open_loop_that_stays_below_its_limit_sends_all() -> None:
     with serving(good) as wire:
         measured = send(wire.url, 60, Constant(200.0), max_in_flight=50)

@@ -67,6 +67,8 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             ramp_seconds=options.ramp,
             think_seconds=options.think_time,
             max_in_flight=options.max_in_flight,
+            max_concurrency=options.max_concurrency,
+            max_failed_share=None if options.max_failed is None else options.max_failed / 100,
             workers=options.workers,
             extra_body=_object(options.extra_body),
         )

@@ -100,6 +100,9 @@ def _cell(cell: Cell) -> Iterator[Line]:
     if cell.failures:
         failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
         yield Line(f"  failed: {failures} (in no latency)")
+    if cell.client and cell.client.waited:
+        waited = format_count(cell.client.waited, "requests")
+        yield Line(f"  waited: {waited}, until fewer were under way (--max-concurrency): each latency holds that wait")
     yield from _figures(cell.metrics, cell.distributions)
     # Users send when they are ready: nothing is due in a closed loop.
     closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
