@@ -168,9 +168,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         costs, sums = [each.cost for each in made.regions], made.total
         hourly, idle, month = made.cost.hourly, sums.hourly_at_min, sums.monthly_without_traffic
         saved = None if made.cost.average_min is None else total(each.monthly_saved for each in costs)
-        months = [each.monthly_at_max for each in costs]
-        highest, at_most = sums.hourly_at_max, total([*months, sums.address.monthly] if sums.address else months)
-        missing = tuple(dict.fromkeys(name for each in costs for name in each.missing))
+        highest, at_most, missing = sums.hourly_at_max, sums.monthly_at_max, sums.missing
         lines = _service_lines(made)
     transfer, tokens = made.transfer(), made.token_cost
     return Cost(

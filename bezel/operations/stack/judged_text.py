@@ -13,6 +13,7 @@ from bezel.operations.context import Context
 from bezel.planner import AnyPlan, Plan, make_plan, plan_summary
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.cost.lease_cost import LeaseTotal
+from bezel.planner.cost.total_cost import TotalCost
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.errors import Problem, UserError
 from bezel_localcloud.core.paths import PROJECT
@@ -78,4 +79,5 @@ def _cost_of(plan: AnyPlan) -> StackCost:
     if isinstance(of, LeaseTotal):
         month = of.machines_monthly if of.machines_monthly is not None else of.lease_at_max
         return StackCost(of.hourly_at_max, month, of.machines_hourly, of.missing)
-    return StackCost(of.hourly_at_max, of.monthly_at_max, of.hourly_at_min, of.missing)
+    regions = {region: each.hourly_at_max for region, each in of.services.items()} if isinstance(of, TotalCost) else {}
+    return StackCost(of.hourly_at_max, of.monthly_at_max, of.hourly_at_min, of.missing, regions=regions)
