@@ -164,7 +164,7 @@ class _StackPlan:
         if place is None and weights.create:
             place = BucketPlace(made_in)
         read = self.weight_bytes + (self.assistant_bytes if weights.drafts else 0)
-        return Transfer(weights.bucket, place, regions, read / GIB, servers)
+        return Transfer(weights.bucket, place, regions, read / GIB, servers, self._may_copy)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class _StackPlan:
         connector = self.server.values.get("kv-transfer-config")
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         texts = [
-            *(*self._place_warnings, transfer.warning(copies=self._may_copy) if transfer else ""),
+            *(*self._place_warnings, transfer.warning() if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
         ]
         return tuple(filter(None, texts))

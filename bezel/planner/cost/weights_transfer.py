@@ -49,6 +49,7 @@ class Transfer:
         regions: Where servers run, or may run.
         gib: What one start of one server reads, estimated by the size of the weights.
         servers: Servers that start together: the machines of a lease, else 1.
+        may_copy: Whether each of the regions may have a copy in a bucket of its own.
     """
 
     bucket: str
@@ -56,6 +57,7 @@ class Transfer:
     regions: tuple[str, ...]
     gib: float
     servers: int
+    may_copy: bool = False
 
     @property
     def far(self) -> tuple[str, ...] | None:
@@ -82,18 +84,14 @@ class Transfer:
                 return Priced(area.usd_per_gib)
         return Unpriced(f"no price of a transfer from {self.place} to {region} is known")
 
-    def warning(self, *, copies: bool = False) -> str:
-        """What is to be known about a bucket that is far; "" where it is near, or cannot be judged.
-
-        Args:
-            copies: Whether each of the regions may have a copy of its own.
-        """
+    def warning(self) -> str:
+        """What is to be known about a bucket that is far; "" where it is near, or cannot be judged."""
         if not self.far:
             return ""
         amount = self.usd
         cost = f"{text(amount, 2)} USD" if isinstance(amount, Priced) else f"an unknown amount ({amount.reason})"
         near = f"a bucket in {self.far[0]}, or in a dual-region with it"
-        if copies:
+        if self.may_copy:
             near = f"a copy in each region: `{setting('weights')}: {{regional_buckets: true}}`"
         return (
             f"gs://{self.bucket} is in {self.place}, and servers run in {', '.join(self.far)}: each start reads about "
