@@ -99,9 +99,8 @@ def cost_of_json(document: object) -> StackCost | None:
     by_region = document.get("regions_hourly_usd")
     pairs = by_region.items() if isinstance(by_region, Mapping) else ()
     reasons = missing or (("a price without a reason",) if unknown else ())
-    return StackCost(
-        hourly, monthly, idle, reasons, gib=gib, regions={str(region): _read(usd) for region, usd in regions.items()}
-    )
+    regions = {str(region): _read(usd) for region, usd in pairs}
+    return StackCost(hourly, monthly, idle, reasons, gib=gib, regions=regions)
 
 
 def _change(old: Amount, new: Amount, unit: str) -> str:
