@@ -78,7 +78,7 @@ class TpuLeaseArgs(ComponentArgs):
     hours: tuple[Window, ...] = ()
     """Hours in which `LeaseHours` leases it; a deploy then takes it as it is, there or not. Empty without hours."""
     optional: bool = False
-    """Whether a deploy goes on where no zone grants it, as a fallback serves: the next one requests it again."""
+    """Whether a deploy continues where no zone grants it, as a fallback serves: the next one requests it again."""
     checked: Text = ""
     """With hours: another text when the server is to be checked, for which a lease is requested at any time."""
 

@@ -4,7 +4,7 @@
 |---|---|
 | `vllm_service.py` | `VllmService`: a GPU service on Cloud Run |
 | `leased_vllm_service.py` | `LeasedVllmService`: leased machines behind a gateway |
-| `cloud_run.py`, `lease.py`, `lease_hours.py` | the children of each |
+| `cloud_run.py`, `lease.py`, `leases` | the children of each |
 | `prerequisites.py`, `smoke_tests.py` | the children that both have |
 | `quota.py`, `images.py`, `preparation.py` | what is looked up in the cloud before anything is declared |
 | `children.py`, `limits.py` | names, order and time limits of the children |

@@ -4,7 +4,7 @@ The code declares resources in order. Requests for machines are in the state bef
 the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
 reported and not renewed, and the gateway then returns an error that no machine is there.
 
-With a fallback (`lease_fallback`) the order is another one: the service that serves without a lease, the gateway for
+With a fallback (`leases.fallback`) the order is another one: the service that serves without a lease, the gateway for
 every address that machines may get, the fallback's check, then the leases. A lease that no zone grants is a warning.
 
 With hours (`lease.hours`) machines come and go between deploys. So the gateway is created first, for every address that
@@ -39,8 +39,8 @@ from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.images import FoundImages
-from bezel_services.lease_fallback import DeclaredFallback, declare_fallback
-from bezel_services.lease_hours import checks_of, schedule
+from bezel_services.leases.fallback import DeclaredFallback, declare_fallback
+from bezel_services.leases.hours import checks_of, schedule
 from bezel_services.prerequisites import (
     INGRESS,
     container_image,

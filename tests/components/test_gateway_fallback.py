@@ -1,12 +1,11 @@
 """The fallback of the gateway at the wire: the very proxy, command and programs that are deployed."""
 
-import http.client
 import ssl
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import pytest
 
@@ -16,10 +15,10 @@ from bezel_components.config.gateway_fallback import PROBE_ATTEMPTS, SERVED_BY, 
 from bezel_localcloud.access.certificates import server_certificate
 from tests.support.localcloud.gateway_harness import Gateway, Node, missing_proxy, nodes, until
 from tests.support.localcloud.metadata_server import MetadataServer, number_of
+from tests.support.localcloud.streaming_users import Users
 
 needs_proxy = pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())
 IDENTITY = "x-serverless-authorization"
-USERS = 64
 
 
 class World(NamedTuple):
@@ -61,60 +60,6 @@ def url_of(node: Node) -> str:
     return f"http://{node.address}:{node.port}"
 
 
-class Stream(NamedTuple):
-    """One stream of a user: when it began and ended, what served it ("" for an error), and whether it was whole."""
-
-    began: float
-    ended: float
-    served_by: str
-    is_whole: bool
-
-
-class Users:
-    """Users that stream without a pause, each on a thread of its own; a context."""
-
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway, self._is_over = gateway, threading.Event()
-        self.streams: list[Stream] = []
-        self._threads = [threading.Thread(target=self._stream_on, daemon=True) for _ in range(USERS)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _stream_on(self) -> None:
-        while not self._is_over.is_set():
-            self.streams.append(self._stream())
-
-    def _stream(self) -> Stream:
-        began, served_by, is_whole = time.monotonic(), "", False
-        connection = self._gateway.connect()
-        try:
-            connection.request("POST", "/v1/pieces", b"{}", {"Authorization": "Bearer planted"})
-            response = connection.getresponse()
-            served_by = response.headers.get(SERVED_BY, "")
-            is_whole = response.read().count(b"data: first") == 8 and response.status == 200
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
-        return Stream(began, time.monotonic(), served_by, is_whole)
-
-    def wait_for_streams(self, served_by: str, since: float) -> None:
-        """Wait until as many streams as there are users, begun since then, were served by one of both alone."""
-        until(lambda: self._are_served(served_by, since), f"the {served_by} serves all", self._gateway.log)
-
-    def _are_served(self, served_by: str, since: float) -> bool:
-        last = [stream for stream in self.streams[-USERS:] if stream.began > since]
-        return len(last) == USERS and all(stream.served_by == served_by for stream in last)
-
-
 # A lease ends and returns
 
 
@@ -122,7 +67,8 @@ class Users:
 @pytest.mark.slow
 def test_users_lose_only_streams_on_a_dead_lease_within_the_stated_time(world: World) -> None:
     detection = detection_seconds()["server ended"]
-    with Users(world.gateway) as users:
+    caller = {"Authorization": "Bearer planted"}
+    with Users(world.gateway.port, 64, "/v1/pieces", b"{}", caller, b"data: last\n\n") as users:
         users.wait_for_streams("lease", 0)
         died = time.monotonic()
         world.node.die()
@@ -130,13 +76,9 @@ def test_users_lose_only_streams_on_a_dead_lease_within_the_stated_time(world: W
         world.node.listen()
         returned = time.monotonic()
         users.wait_for_streams("lease", returned)
-    failed = [stream for stream in users.streams if not stream.is_whole]
-    in_flight = [stream for stream in users.streams if stream.began < died < stream.ended]
-    assert 0 < len(in_flight) <= USERS
-    assert [stream for stream in failed if not stream.began < died + detection] == []
-    assert [stream for stream in failed if stream.ended < died] == []
+    users.check_lost_streams(died, detection)
     # A connection that the dead node refuses is sent on: only what it had already got is lost.
-    assert set(failed) <= set(in_flight)
+    assert [stream for stream in users.streams if not stream.is_whole and not stream.began < died] == []
     # Both serve while the lease returns, and what began at the fallback ended there.
     back = next(stream.began for stream in users.streams if stream.began > returned and stream.served_by == "lease")
     assert any(stream.served_by == "fallback" for stream in users.streams if stream.began > back)

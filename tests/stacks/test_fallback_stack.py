@@ -23,18 +23,18 @@ def declare_both() -> Declarations:
     return declare(lambda: deploy(made), preview=False)
 
 
-def named(declared: Declarations, end: str) -> Any:
-    (found,) = [one for one in declared.all if one.name.endswith(end) and one.type.startswith(("gcp:", "pulumi"))]
-    return found
+def resource_of(declared: Declarations, end: str) -> Any:
+    (resource,) = [one for one in declared.all if one.name.endswith(end) and one.type.startswith(("gcp:", "pulumi"))]
+    return resource
 
 
 @pytest.mark.slow
 def test_the_fallback_is_made_and_checked_before_a_lease_is_requested() -> None:
     declared = declare_both()
-    service, gateway = named(declared, "-fallback-service-service"), named(declared, "-gateway-service")
-    check, request = named(declared, "-fallback-health"), declared.one("TpuRequest")
+    service, gateway = resource_of(declared, "-fallback-service-service"), resource_of(declared, "-gateway-service")
+    check, request = resource_of(declared, "-fallback-health"), declared.one("TpuRequest")
     assert declared.waits_for(gateway, service)
-    assert declared.waits_for(named(declared, "-gateway-fallback-invoker"), service)
+    assert declared.waits_for(resource_of(declared, "-gateway-fallback-invoker"), service)
     assert declared.waits_for(check, gateway)
     assert declared.waits_for(request, check)
     assert request.inputs["optional"] is True
@@ -49,7 +49,7 @@ def test_the_gateway_alone_may_call_the_fallback() -> None:
     assert [(grant["role"], grant["member"]) for grant in grants] == [
         ("roles/run.invoker", "serviceAccount:bezel-moe-gw@acme-llm.iam.gserviceaccount.com")
     ]
-    service = named(declared, "-fallback-service-service").inputs
+    service = resource_of(declared, "-fallback-service-service").inputs
     assert (service["location"], service["ingress"]) == ("us-central1", "INGRESS_TRAFFIC_ALL")
     assert service["template"]["scaling"] == {"minInstanceCount": 0, "maxInstanceCount": 1}
     assert not service.get("invokerIamDisabled")
@@ -58,7 +58,7 @@ def test_the_gateway_alone_may_call_the_fallback() -> None:
 @pytest.mark.slow
 def test_the_gateway_knows_every_address_of_every_region_and_the_fallback() -> None:
     declared = declare_both()
-    (container,) = named(declared, "-gateway-service").inputs["template"]["containers"]
+    (container,) = resource_of(declared, "-gateway-service").inputs["template"]["containers"]
     text = next(one["value"] for one in container["envs"] if one["name"] == CONFIGURATION)
     ranges = [one.inputs["ipCidrRange"] for one in declared.of("Subnetwork") if "gateway" not in one.name]
     assert len(ranges) == 2

@@ -164,7 +164,7 @@ def _frontend(nodes: int, present: Sequence[int], *, fallback: bool = False) -> 
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
         *_errors(nodes, len(present), "machines" if fallback else "nodes"),
-        *(gateway_fallback.addressed() if fallback else ()),
+        *(gateway_fallback.path_rules() if fallback else ()),
         # `url` is the unchanged request target; `path` is also set for a target that is a whole URL.
         "    acl plain url -m beg /",
         f"    acl served path -m reg {_SERVED}",

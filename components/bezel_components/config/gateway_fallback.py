@@ -71,7 +71,7 @@ def probe_attempts(present: Sequence[int]) -> int:
     return PROBE_ATTEMPTS if present else 0
 
 
-def addressed() -> list[str]:
+def path_rules() -> list[str]:
     """Rules of the frontend, before all others, that take off the part of a path which says what has to serve it."""
     return [
         f"    http-request set-var(txn.server) path,field(2,/) if {{ path -m reg ^/({LEASE}|{FALLBACK})/ }}",

@@ -165,7 +165,7 @@ class Node:
         for _ in range(8):
             connection.sendall(b"d\r\ndata: first\n\n\r\n")
             threading.Event().wait(0.08)
-        connection.sendall(b"0\r\n\r\n")
+        connection.sendall(b"c\r\ndata: last\n\n\r\n0\r\n\r\n")
 
     def _talk(self, connection: socket.socket) -> None:
         """Write on and on, until nobody takes it any more."""
@@ -284,9 +284,9 @@ class Gateway:
             return received
 
 
-def until(condition: Any, what: str, log: object = "") -> None:
+def until(condition: Any, what: str, log: object = "", seconds: float = SECONDS) -> None:
     """Wait for a condition, up to a deadline."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}: {log}"
         threading.Event().wait(0.02)
