@@ -169,6 +169,16 @@ def test_a_public_service_is_checked_without_an_identity() -> None:
     assert declarations_of().of(CHECK) == []
 
 
+def test_address_is_checked_beside_its_services_with_their_right() -> None:
+    made = declarations_of(uptime=uptime(), domain="llm.acme.example")
+    hosts = {one.inputs["displayName"]: one.inputs["monitoredResource"]["labels"]["host"] for one in made.of(CHECK)}
+    assert hosts == {"chat (us-east4) answers": "chat-1.a.run.app", "llm.acme.example answers": "llm.acme.example"}
+    assert len(made.of("cloudrunv2/serviceIamMember:ServiceIamMember")) == 1
+    names = {one.inputs["displayName"] for one in made.of(POLICY) if one.name.endswith("unreachable")}
+    assert names == {"chat: checks from outside fail", "llm.acme.example: checks from outside fail"}
+    assert len(declarations_of(domain="llm.acme.example").of(CHECK)) == 0, "no check from outside is asked for"
+
+
 def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
     aggregation = {
         "alignmentPeriod": "600s",

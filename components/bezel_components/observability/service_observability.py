@@ -19,7 +19,7 @@ Example:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 from pulumi_gcp import monitoring
@@ -34,6 +34,10 @@ from bezel_components.observability.uptime import PERIOD_SECONDS, UptimeCheck, U
 _UNREACHABLE = (
     "Google's checkers do not get an answer: look at the service's revision and at its log. With 403 the right of the "
     "Monitoring service agent to call the service is missing."
+)
+_NO_ADDRESS = (
+    "Google's checkers get no answer at the address: `bezel endpoint` shows its records and whether its certificate is "
+    "issued, which takes minutes to hours for a new one; `bezel status` shows each region behind it."
 )
 
 
@@ -57,6 +61,8 @@ class ServiceObservabilityArgs(ComponentArgs):
     """Whether vLLM logs its statistics, which one alert reads."""
     uptime: UptimeCheckArgs | None = None
     """A check from outside; None for none. Its alert is made with the others."""
+    domain: str = ""
+    """Domain of the address in front of the service, which is checked as well where `uptime` is; "" without one."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -95,19 +101,13 @@ class ServiceObservability(pulumi.ComponentResource):
         if args.uptime is not None:
             check = UptimeCheck(f"{name}-uptime", args.uptime, opts=options)
             if args.alerts:
-                monitoring.AlertPolicy(
-                    f"{name}-unreachable",
-                    project=args.project,
-                    display_name=f"{args.service}: checks from outside fail",
-                    combiner="OR",
-                    conditions=[_unreachable(check.filter)],
-                    severity="CRITICAL",
-                    notification_channels=channels,
-                    documentation=monitoring.AlertPolicyDocumentationArgs(content=_UNREACHABLE),
-                    alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
-                    user_labels=args.labels,
-                    opts=options,
-                )
+                _declare_unreachable(f"{name}-unreachable", args.service, check, _UNREACHABLE, args, channels, options)
+            if args.domain:
+                of_address = args.uptime.model_copy(update={"domain": args.domain})
+                check = UptimeCheck(f"{name}-address-uptime", of_address, opts=options)
+                if args.alerts:
+                    policy = f"{name}-address-unreachable"
+                    _declare_unreachable(policy, args.domain, check, _NO_ADDRESS, args, channels, options)
         if args.budget is not None:
             StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
@@ -116,6 +116,31 @@ class ServiceObservability(pulumi.ComponentResource):
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
             )
         self.register_outputs({})
+
+
+def _declare_unreachable(
+    name: str,
+    watched: str,
+    check: UptimeCheck,
+    repair: str,
+    args: ServiceObservabilityArgs,
+    channels: Sequence[pulumi.Input[str]],
+    opts: pulumi.ResourceOptions,
+) -> None:
+    """Declare the alert of a check from outside."""
+    monitoring.AlertPolicy(
+        name,
+        project=args.project,
+        display_name=f"{watched}: checks from outside fail",
+        combiner="OR",
+        conditions=[_unreachable(check.filter)],
+        severity="CRITICAL",
+        notification_channels=list(channels),
+        documentation=monitoring.AlertPolicyDocumentationArgs(content=repair),
+        alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
+        user_labels=args.labels,
+        opts=opts,
+    )
 
 
 def _unreachable(results: pulumi.Output[str]) -> monitoring.AlertPolicyConditionArgs:

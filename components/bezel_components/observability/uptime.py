@@ -1,7 +1,10 @@
-"""Uptime check of a service from outside, with an identity where the service asks for one.
+"""Uptime check of a service, or of the address in front of it, with an identity where the service asks for one.
 
 Google's checkers call as the project's Monitoring service agent, which Google creates with the first such check; it
 gets the right to call this one service. Each check is a request: a service without an instance would start one.
+
+A check of an address fails until its certificate is issued, and shows what callers get; it does not show a dead region,
+which the balancer leaves out. So each service behind it has a check of its own, which brings the right, too.
 """
 
 from urllib.parse import urlsplit
@@ -32,6 +35,8 @@ class UptimeCheckArgs(ComponentArgs):
     """Path that answers 200 while the server is healthy."""
     public: bool = False
     """Whether anybody may call the service: then no identity is sent."""
+    domain: str = ""
+    """Domain of the address in front of the service, to check that in place of `url`; "" for the service itself."""
 
 
 class UptimeCheck(pulumi.ComponentResource):
@@ -43,12 +48,12 @@ class UptimeCheck(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: UptimeCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:observability:UptimeCheck", name, None, opts)
-        host = pulumi.Output.from_input(args.url).apply(lambda url: urlsplit(url).hostname or "")
+        host = args.domain or pulumi.Output.from_input(args.url).apply(lambda url: urlsplit(url).hostname or "")
         identity = monitoring.UptimeCheckConfigHttpCheckServiceAgentAuthenticationArgs(type="OIDC_TOKEN")
         check = monitoring.UptimeCheckConfig(
             f"{name}-check",
             project=args.project,
-            display_name=f"{args.service} ({args.location}) answers",
+            display_name=f"{args.domain or f'{args.service} ({args.location})'} answers",
             period=f"{PERIOD_SECONDS}s",
             timeout=_TIMEOUT,
             http_check=monitoring.UptimeCheckConfigHttpCheckArgs(
@@ -63,7 +68,7 @@ class UptimeCheck(pulumi.ComponentResource):
             ),
             opts=child_options(self, opts),
         )
-        if not args.public:
+        if not args.public and not args.domain:
             cloudrunv2.ServiceIamMember(
                 f"{name}-invoker",
                 project=args.project,

@@ -221,7 +221,7 @@ def _observability(
 ) -> None:
     """What watches the service, where the stack file asks for it; made after the service, deleted before it.
 
-    The budget is the stack's, so it is made once.
+    The budget and the check of the address are the stack's, so they are made once.
     """
     chosen = plan.settings.observability
     budget = stack_budget(plan, planned.labels) if is_first else None
@@ -253,6 +253,7 @@ def _observability(
         idle_hours=chosen.idle_hours if planned.min_instances else None,
         logs_statistics=planned.values.get("disable-log-stats") is not True,
         uptime=uptime if chosen.uptime else None,
+        domain=plan.address.domain if plan.address and is_first else "",
         budget=budget,
         labels=planned.labels,
     )
