@@ -3,73 +3,27 @@
 A client asks the service without a pause while revisions come, fail and take over.
 """
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
-import httpx
 import pytest
 
+from tests.support.e2e import steady_client
 from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, FaultHarness, error_text
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import Rehearsal
+from tests.support.e2e.steady_client import SteadyClient
 
-PERIOD_SECONDS = 0.1
 PATH = f"/run/v2/{SERVICE}"
 
 
-@dataclass
-class Client:
-    """Asks at a constant rate, each request in a connection of its own thread's; keeps what it got and when."""
-
-    url: str
-    token: str
-    body: dict[str, Any] | None
-    statuses: list[int | str] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
-
-    def run(self, ended: threading.Event) -> None:
-        """Ask until told to end."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as http:
-            due = time.monotonic()
-            while not ended.is_set():
-                self.statuses.append(self._ask(http))
-                self.answered.append(time.monotonic())
-                due = max(due + PERIOD_SECONDS, time.monotonic())
-                ended.wait(due - time.monotonic())
-
-    def _ask(self, http: httpx.Client) -> int | str:
-        try:
-            if self.body is None:
-                return http.get("/v1/models").status_code
-            return http.post("/v1/completions", json=self.body).status_code
-        except httpx.HTTPError as error:
-            return repr(error)
-
-    def saw_nothing(self) -> None:
-        """Every request was answered, and none had to wait for long."""
-        assert set(self.statuses) == {200}, self.statuses
-        assert len(self.statuses) > 10
-        assert max(later - earlier for earlier, later in zip(self.answered, self.answered[1:], strict=False)) < 5
-
-
 @contextmanager
-def asking(stage: FaultHarness, *, inference: bool = True) -> Iterator[Client]:
+def asking(stage: FaultHarness, *, inference: bool = True) -> Iterator[SteadyClient]:
     outputs = stage.rehearsal.outputs()
     url, model = outputs["url"], outputs["model"]
     body = {"model": model, "prompt": "Hi", "max_tokens": 1} if inference else None
-    client, ended = Client(url, stage.rehearsal.token(url), body), threading.Event()
-    thread = threading.Thread(target=client.run, args=(ended,), daemon=True)
-    thread.start()
-    try:
+    with steady_client.asking(SteadyClient(url, stage.rehearsal.token(url), body)) as client:
         yield client
-    finally:
-        ended.set()
-        thread.join(60)
 
 
 @pytest.fixture(scope="module")
