@@ -42,6 +42,8 @@ def address(**inputs: Any) -> tuple[str, dict[str, Any]]:
         ([rule(ipAddress=UNKNOWN), address(address=UNKNOWN)], "0.025"),
         ([rule(), address(), address(name="spare", address="127.250.0.3")], "0.035"),
         ([rule(ipAddress=UNKNOWN), address(), address(name="spare")], "0.035"),
+        ([rule(), address(address=None)], "0.025"),
+        ([rule(), address(address=None), address(name="spare", address=None)], "0.035"),
         ([address()], "0.01"),
         ([address(addressType="INTERNAL")], "0"),
         ([address(ipVersion="IPV6")], "0"),

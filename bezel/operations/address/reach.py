@@ -92,8 +92,8 @@ def localcloud_place(key_file: str, domain: str) -> ConnectTo | None:
     shown = {} if endpoint is None else control_client.balancers(endpoint)
     for balancer in shown.get("balancers") or ():
         if domain in balancer["domains"] and balancer["scheme"] == "https":
-            parts = urlsplit(str(balancer["at"]))
-            return ConnectTo(domain, parts.hostname or "", parts.port or _PORT, str(shown["authority"]))
+            host, _, listening = str(balancer["at"]).rpartition(":")
+            return ConnectTo(domain, host, int(listening), str(shown["authority"]))
     return None
 
 

@@ -11,6 +11,7 @@ Facts: price page of Cloud Load Balancing (`bezel_catalog.load_balancing`), Nove
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from ipaddress import ip_address
 
 from bezel.planner.base.money import Amount, Priced, Unpriced, most_expensive, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH, CostLine
@@ -129,7 +130,21 @@ def _count_unused(addresses: list[Inputs], rules: list[Inputs]) -> int:
         for address in external
         if not {_word(address, "name"), _word(address, "address")} & {*filter(None, named)}
     ]
-    return max(0, len(spare) - named.count(""))
+    # A state has the IP itself in a rule, which an address has among its outputs only.
+    return max(0, len(spare) - sum(not word or _is_ip(word) for word in named if word not in _declared(external)))
+
+
+def _declared(addresses: list[Inputs]) -> set[str]:
+    """IPs that addresses declare."""
+    return {_word(address, "address") for address in addresses} - {""}
+
+
+def _is_ip(word: str) -> bool:
+    try:
+        ip_address(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_external(address: Inputs) -> bool:
