@@ -137,3 +137,21 @@ def test_regions_that_keep_an_instance_report_their_health(two: RegionsStack) ->
     container = two.describe(B)["template"]["containers"][0]
     assert container["readinessProbe"]["httpGet"]["path"] == "/health"
     assert json.loads(two.rehearsal.local("outputs", "l4-qat").text)["plan"]["address"]["failover"] == "service health"
+
+
+@pytest.mark.long
+def test_the_gateway_of_leases_is_renamed_and_gets_another_domain(rehearsal: Rehearsal) -> None:
+    leased = RegionsStack(rehearsal, "v6e1-12b")
+    leased.prepare(address=ADDRESS, **{"cost.max_lease_usd": 7})
+    leased.deploy()
+    outputs = rehearsal.outputs("v6e1-12b")
+    assert (outputs["url"], list(outputs["urls"])) == (f"https://{DOMAIN}", ["us-east5"])
+    with asking(leased.client()) as client:
+        renamed = leased.deploy(service_name="tpu")
+    client.saw_nothing()
+    assert leased.services() == {("us-east5", "tpu")}
+    assert not any("lease" in each for each in changes(renamed))
+    moved = leased.up(**{"address.domain": OTHER_DOMAIN})
+    assert moved.code == 0, moved.text
+    assert leased.client(OTHER_DOMAIN).ask_once() == 200
+    leased.destroy()

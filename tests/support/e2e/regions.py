@@ -14,6 +14,8 @@ from tests.support.e2e.rehearsal import BUCKET
 from tests.support.e2e.steady_client import SteadyClient
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.support.e2e.rehearsal import Rehearsal, Run
 
 A, B, C = "us-east4", "europe-west4", "europe-west1"
@@ -26,20 +28,19 @@ SMOKE = {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 3
 
 @dataclass
 class RegionsStack:
-    """The stack `l4-qat`.
+    """A stack with an address.
 
     Attributes:
         rehearsal: Its checkout and its cloud.
+        name: Its name.
     """
 
     rehearsal: Rehearsal
+    name: str = "l4-qat"
 
     def prepare(self, **settings: Any) -> None:
         """Set a short benchmark and settings (`region=None` removes one), and make the DNS zone of the domains."""
-        self.rehearsal.set("smoke", SMOKE)
-        self.rehearsal.set("cost.max_hourly_usd", 5)
-        for name, value in settings.items():
-            self.rehearsal.set(name, value)
+        self._set({"smoke": SMOKE, "cost.max_hourly_usd": 8} | settings)
         self.rehearsal.start_cloud()
         with self.rehearsal.api() as api:
             enable = f"/serviceusage/v1/{PROJECT}/services/dns.googleapis.com:enable"
@@ -47,11 +48,14 @@ class RegionsStack:
             body = {"name": ZONE, "dnsName": "acme.example.", "description": "of the tests"}
             assert api.post(f"/dns/v1/{PROJECT}/managedZones", json=body).is_success
 
+    def _set(self, settings: Mapping[str, Any]) -> None:
+        for name, value in settings.items():
+            self.rehearsal.set(name, value, self.name)
+
     def up(self, **settings: Any) -> Run:
         """Change settings, and deploy."""
-        for name, value in settings.items():
-            self.rehearsal.set(name, value)
-        return self.rehearsal.local("up", "l4-qat", *without_preview())
+        self._set(settings)
+        return self.rehearsal.local("up", self.name, *without_preview())
 
     def deploy(self, **settings: Any) -> Run:
         """Deploy, which works; then nothing is left to do."""
@@ -62,7 +66,7 @@ class RegionsStack:
 
     def nothing_left(self) -> None:
         """A preview has no changes."""
-        shown = self.rehearsal.local("preview", "l4-qat", "--", "--expect-no-changes")
+        shown = self.rehearsal.local("preview", self.name, "--", "--expect-no-changes")
         assert shown.code == 0, shown.text
 
     def services(self) -> set[tuple[str, str]]:
@@ -120,7 +124,7 @@ class RegionsStack:
     def destroy(self) -> None:
         """Destroy the stack, which leaves what no stack has made: the weights and the zone, with its own records."""
         with using(self.rehearsal.cloud):  # as a run on another stack does: localcloud keeps running
-            gone = self.rehearsal.local("down", "l4-qat")
+            gone = self.rehearsal.local("down", self.name)
         assert gone.code == 0, gone.text
         left = {
             kind: names for kind, names in self.rehearsal.exists().items() if kind not in {"enabledApis", "objects"}
