@@ -131,10 +131,10 @@ def _count_unused(addresses: list[Inputs], rules: list[Inputs]) -> int:
         if not {_word(address, "name"), _word(address, "address")} & {*filter(None, named)}
     ]
     # A state has the IP itself in a rule, which an address has among its outputs only.
-    return max(0, len(spare) - sum(not word or _is_ip(word) for word in named if word not in _declared(external)))
+    return max(0, len(spare) - sum(not word or _is_ip(word) for word in named if word not in _declared_ips(external)))
 
 
-def _declared(addresses: list[Inputs]) -> set[str]:
+def _declared_ips(addresses: list[Inputs]) -> set[str]:
     """IPs that addresses declare."""
     return {_word(address, "address") for address in addresses} - {""}
 
