@@ -2,25 +2,21 @@
 
 BEZEL_TRAFFIC names the folder of recordings; its `balancer/` holds lives of 40 resources of 16 types, single changes,
 wrong values, imports. `KNOWN` names what differs, with the reason. Not compared: the requests of changes whose programs
-the recordings leave out (http/*.update-NAME*), drift and the engine's steps.
+the recordings leave out (http/*.update-NAME*) and the engine's steps; drift is in test_recorded_drift.py.
 """
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bezel_pulumi_offline.fidelity.replay import Replay, StandIn, differences, fold
+from tests.support.standin_providers.balancer_recordings import PLACE, TRAFFIC, exchanges, recording, short, states
 from tests.support.standin_providers.recorded_changes import with_change, with_value
 
-TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
-PLACE = {"project": "demo-project", "region": "us-central1", "zone": "us-east5-a"}
 OPERATIONS = {"create": "create", "refresh": "read", "update": "update", "destroy": "delete"}
 RPCS = {"create": "Create", "read": "Read", "update": "Update", "delete": "Delete"}
 SEED = "a generated name: the same for one seed, but not the bridge's"
@@ -68,44 +64,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings"),
 ]
-
-
-@cache
-def recording(name: str) -> Any:
-    return json.loads((Path(str(TRAFFIC)) / "balancer" / f"{name}.json").read_text())
-
-
-def short(token: str) -> str:
-    return re.sub(r"^gcp:(\w+)/\w+:(\w+)$", r"\1.\2", token)
-
-
-def states() -> Iterator[tuple[str, dict[str, Any]]]:
-    """(short name of the type, its recorded life) of each resource but those of Cloud Run."""
-    for file in sorted((Path(str(TRAFFIC)) / "balancer" / "state").glob("*.json")):
-        if not file.name.startswith("cloudrun"):
-            yield ".".join(file.name.split(".")[:2]), json.loads(file.read_text())
-
-
-def exchanges(name: str, resource_id: str, operation: str, mode: str) -> list[dict[str, Any]]:
-    """The recorded exchanges of an operation on a resource: those of the variant that it is."""
-    parts = resource_id.split("/")
-    last = parts[-2] if name == "dns.RecordSet" else parts[-1]
-    for file in sorted((Path(str(TRAFFIC)) / "balancer" / "http").glob(f"{name}[.+]*.{mode}.json")):
-        if file.name.removesuffix(f".{mode}.json").rpartition(".")[2] != operation:
-            continue
-        file_exchanges: list[dict[str, Any]] = json.loads(file.read_text())["exchanges"]
-        names = {each["path"].rpartition("/")[2] for each in file_exchanges} | {
-            each["query"].get("name") for each in file_exchanges
-        }
-        names |= {
-            record["name"]
-            for each in file_exchanges
-            for part in ("additions", "deletions")
-            for record in (each.get("body") or {}).get(part, [])
-        }
-        if last in names:
-            return file_exchanges
-    return []
 
 
 @pytest.fixture(scope="module")

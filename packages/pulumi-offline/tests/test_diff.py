@@ -304,3 +304,21 @@ def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:
     resource_id, made = create_and_refresh(gcp, SERVICE)
     wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
     assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}
+
+
+def test_a_member_that_others_add_to_a_set_shows_at_its_place(google: FakeGoogle, gcp: Provider) -> None:
+    kind = "gcp:compute/backendService:BackendService"
+    program = PROGRAMS[kind] | {"customRequestHeaders": ["X-Region: {client_region}"]}
+    resource_id, made = gcp.create(kind, program)
+    (service,) = google.things.values()
+    service["customRequestHeaders"] = ["X-Region: {client_region}", "X-Before: a"]
+    read = gcp.read(kind, resource_id, made, gcp.inputs(kind, program))
+    assert decode(read.inputs)["customRequestHeaders"] == ["X-Before: a"], (
+        "as many as the program's, in the state's order"
+    )
+    answer = gcp.diff(kind, resource_id, decode(read.properties), program)
+    assert kinds_by_path(answer) == {"customRequestHeaders[0]": "DELETE"}
+    service["customRequestHeaders"] = ["X-Before: a"]
+    read = gcp.read(kind, resource_id, made, gcp.inputs(kind, program))
+    answer = gcp.diff(kind, resource_id, decode(read.properties), program)
+    assert kinds_by_path(answer) == {"customRequestHeaders[0]": "UPDATE"}

@@ -1,7 +1,8 @@
 """Inputs that correspond to the actual resource, after a refresh and after an import.
 
-A refresh covers only the properties that the program sets, so that drift shows as a difference of exactly these. An
-import takes every property that can be set and differs from its zero and its default.
+A refresh covers only the properties that the program sets, so that drift shows as a difference of exactly these: a
+list has no more members than the program's, and what was added shows in the outputs alone. An import takes every
+property that can be set and differs from its zero and its default.
 """
 
 from collections.abc import Mapping
@@ -34,34 +35,28 @@ def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
     if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(current, Mapping):
         return refresh_inputs(field.fields, value, current)
     if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(current, list):
-        befores = (
-            _match_members(value, current)
-            if field.marks & Mark.SET
-            else [(index, item) for index, item in enumerate(current)]
-        )
-        return [
-            refresh_inputs(field.fields, value[index], item)
-            if index < len(value)
-            else import_inputs(field.fields, item)
-            for index, item in befores
-        ]
+        befores = _match_members(value, current) if field.marks & Mark.SET else list(enumerate(current[: len(value)]))
+        return [refresh_inputs(field.fields, value[index], item) for index, item in befores]
     if zero(current) and zero(value):
         return value
+    if isinstance(current, list) and isinstance(value, list):
+        current = current[: len(value)]
     keeps = current is None or field.same in KEPT
     return value if field.same and field.same(current, value) and keeps else current
 
 
 def _match_members(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:
-    """Return the members of a set in the program's order, each with its place there; new ones are the last."""
-    free, places = list(range(len(value))), []
+    """Return the members of a set in the program's order, each with its place there; other ones get the free places."""
+    free, places, others = list(range(len(value))), [], []
     for item in current:
         alike = {place: _equal_values(value[place], item) for place in free}
         best = max(alike, key=lambda place: alike[place], default=len(value))
-        place = best if alike.get(best) else len(value)
-        if place in free:
-            free.remove(place)
-        places.append((place, item))
-    return sorted(places, key=lambda pair: pair[0])
+        if alike.get(best):
+            free.remove(best)
+            places.append((best, item))
+        else:
+            others.append(item)
+    return sorted([*places, *zip(free, others, strict=False)], key=lambda pair: pair[0])
 
 
 def _equal_values(one: Any, other: Any) -> int:

@@ -294,6 +294,10 @@ def _list(
         )
         yield PropertyDifference(path, kind, replaces or renewed)
         return
+    if field.kind is Kind.ITEMS and field.marks & Mark.SET and {*new} < {*old}:  # members of a set only go
+        removed = [index for index, item in enumerate(old) if item not in new]
+        yield from (PropertyDifference(f"{path}[{index}]", "DELETE", replaces) for index in removed)
+        return
     for index in range(max(len(old), len(new))):
         before = old[index] if index < len(old) else None
         after = new[index] if index < len(new) else None
