@@ -109,6 +109,28 @@ def test_a_thousand_streams_are_held_at_once(balancer):
         replace_instance(client)
 
 
+@pytest.mark.long
+def test_a_thousand_streams_pass_event_by_event(balancer):
+    load = load_of(balancer)
+
+    async def pass_events():
+        streams = await load.begin_all(500, "/events")
+        balancer.move("europe")
+        streams += await load.begin_all(500, "/events")
+        for name in ("second", "third"):  # none is sent before all clients have had the one before
+            for region in (NEAR, FAR):
+                with balancer.front(region) as direct:
+                    assert direct.get("/next").status_code == 200
+            await load.read_event(streams, name)
+        ends = await asyncio.gather(*(reader.readuntil(b"0\r\n\r\n") for reader, _ in streams))
+        for _, writer in streams:
+            writer.close()
+        return len(ends)
+
+    assert asyncio.run(pass_events()) == 1000
+    balancer.move(NEAR)
+
+
 def test_a_drained_region_ends_its_streams_and_gets_no_others(balancer):
     with balancer.open() as client, balancer.open() as streaming:
         events = begin_stream(streaming)

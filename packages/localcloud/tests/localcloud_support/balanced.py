@@ -85,6 +85,16 @@ class Balanced:
             return answer.status_code, ""
         return 200, answer.json()["environment"]["REGION_NAME"]
 
+    def front(self, region):
+        """A client of the service's own address in a region."""
+        uri = self.client.get(f"{self.services(region)}/llm").json()["uri"]
+        headers = {"authorization": f"Bearer {self.client.identity(uri)}"}
+        return httpx.Client(base_url=uri, headers=headers, timeout=30, trust_env=False, verify=NO_TLS)
+
+    def move(self, place):
+        """Put the clients into a place, from which the nearest region answers."""
+        assert self.client.put("/localcloud/balancers", {"place": place}).status_code == 200
+
     @contextlib.contextmanager
     def fault(self, kind, **parameters):
         """A fault, as long as the context lasts."""

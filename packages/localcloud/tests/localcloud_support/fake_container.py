@@ -18,8 +18,20 @@ import time
 
 OPTIONS = dict(argument.lstrip("-").partition("=")[::2] for argument in sys.argv[1:])
 GO = threading.Event()
+NEXT = threading.Condition()
+EVENTS = ("first", "second", "third")
+STEPS = []  # one for each request for /next
 UNHEALTHY = threading.Event()
 CHILDREN = []
+
+
+def allow_next_event():
+    with NEXT:
+        STEPS.append(time.monotonic())
+        NEXT.notify_all()
+
+
+ACTIONS = {"/go": GO.set, "/hang-up": UNHEALTHY.set, "/next": allow_next_event}
 
 
 def serve(connection):
@@ -42,14 +54,14 @@ def answer(connection, method, path, headers, body):
         time.sleep(float(path.partition("=")[2] or 1))
     if path.startswith("/say"):
         print(path.partition("=")[2], flush=True)
-    if path == "/go":
-        GO.set()
-    if path == "/hang-up":
-        UNHEALTHY.set()
+    ACTIONS.get(path, bool)()
     if path == "/child":
         CHILDREN.append(subprocess.Popen(["sleep", "60"]).pid)
     if path.startswith("/stream"):
         stream(connection, breaks=path.endswith("broken"))
+        return
+    if path == "/events":
+        stream_events(connection)
         return
     seen = {
         "method": method,
@@ -74,6 +86,17 @@ def stream(connection, *, breaks):
         if breaks:
             return
         GO.wait(10)
+    connection.sendall(b"0\r\n\r\n")
+
+
+def stream_events(connection):
+    """Three chunks, the second and the third each after a request for /next."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for index, name in enumerate(EVENTS):
+        with NEXT:
+            NEXT.wait_for(lambda index=index: len(STEPS) >= index, 60)
+        text = f"data: {name}\n\n"
+        connection.sendall(f"{len(text):x}\r\n{text}\r\n".encode())
     connection.sendall(b"0\r\n\r\n")
 
 

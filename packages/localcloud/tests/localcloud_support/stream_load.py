@@ -21,14 +21,19 @@ class StreamLoad:
         writer.close()
         return answer
 
-    async def begin(self):
+    async def begin(self, path="/stream"):
         """A stream that has had its first event."""
-        reader, writer = await self._send("/stream")
+        reader, writer = await self._send(path)
         await reader.readuntil(b"first\n\n")
         return reader, writer
 
-    async def begin_all(self, count):
-        return await asyncio.gather(*(self.begin() for _ in range(count)))
+    async def begin_all(self, count, path="/stream"):
+        return await asyncio.gather(*(self.begin(path) for _ in range(count)))
+
+    @staticmethod
+    async def read_event(streams, name):
+        """Wait until each stream has had the event of a name."""
+        await asyncio.gather(*(reader.readuntil(f"{name}\n\n".encode()) for reader, _ in streams))
 
     @staticmethod
     async def end(stream):
