@@ -24,6 +24,7 @@ BASE = {
     "run": URL,
     "job": [*URL, *JOB],
     "sweep": [*URL, "--out", "OUT"],
+    "rates": URL,
     "goodput": [*URL, "--slo", "e2e_p50=1s"],
     "ab": ["--arm", f"a={ADDRESS}", "--arm", "b=http://127.0.0.1:19", "--public"],
 }
@@ -44,6 +45,10 @@ ALWAYS = {
     "sweep": (
         f"{SERVER} {RECORD} seed workers deadline json out force contexts users requests_per_user full metric "
         "max_minutes max_usd api_key_env header"
+    ),
+    "rates": (
+        f"{SERVER} {RECORD} seed workers deadline json out rates arrivals seconds input_tokens slo max_minutes max_usd "
+        "api_key_env header"
     ),
     "goodput": (
         f"{SERVER} {RECORD} seed workers deadline json out users rate step runs input_tokens slo max_minutes max_usd "
@@ -114,6 +119,13 @@ ROWS = {
         ("share", "--share 50 --full", "--share 50"),
         ("metric", "--metric output_tokens_per_second --endpoint rerank", "--metric output_tokens_per_second"),
         ("max_usd", "--max-usd 1", "--max-usd 1 --usd-per-hour 2"),
+    ],
+    "rates": [
+        *OF_SERVER,
+        ("force", "--force", "--force --out OUT"),
+        ("steps", "--steps 4 --rates 1,2", "--steps 4"),
+        ("users", "--users 4 --rates 1,2", "--users 4"),
+        ("slo", "--slo tpot_p50=1s --endpoint embeddings", "--slo e2e_p99=1s --endpoint embeddings"),
     ],
     "goodput": [
         *OF_SERVER,
@@ -192,6 +204,16 @@ VALUES = {
         ("requests_per_user", "--requests-per-user 0", "give 1 or more"),
         ("max_minutes", "--max-minutes 0", "nothing could be measured"),
         ("max_usd", "--max-usd 0 --usd-per-hour 1", "nothing could be measured"),
+    ],
+    "rates": [
+        *[row for row in OF_ANY if row[0] != "output_tokens"],
+        ("rates", "--rates 0,1", "list of requests per second"),
+        ("rates", "--rates x", "list of requests per second"),
+        ("steps", "--steps 1", "its lowest and its highest rate"),
+        ("users", "--users 1", "show the highest throughput"),
+        ("seconds", "--seconds inf", "a load needs some time"),
+        ("slo", "--slo ttft=5", "expected a limit"),
+        ("output_tokens", "--output-tokens 0", "no token"),
     ],
     "goodput": [
         *OF_ANY,
@@ -283,7 +305,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (102, 97)
+    assert (len(CASES), len(WRONG)) == (110, 113)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

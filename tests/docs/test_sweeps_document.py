@@ -10,6 +10,7 @@ import pytest
 from bezel.cli.main import parse
 from bezel_bench.commands.ab import servers_of
 from bezel_bench.commands.goodput import plan_of
+from bezel_bench.commands.rates import plan_of as rates_of
 from bezel_bench.metrics import statistics
 from bezel_bench.sweep import ab, goodput, run
 from bezel_bench.sweep.inference import knees, reach
@@ -29,11 +30,13 @@ def test_every_command_that_it_shows_is_taken() -> None:
     assert scripts == ["tools.bench.sweeps.made_up", "tools.bench.sweeps.trials", "tools.bench.sweeps.trials"]
     assert all(importlib.util.find_spec(script) for script in scripts)
     options = [parse(line[1:]) for line in lines if line[1] != "-m"]
-    assert [one.action for one in options] == ["sweep", "goodput", "ab", "ab"]
-    search, slos = plan_of(options[1])
+    assert [one.action for one in options] == ["sweep", "rates", "goodput", "ab", "ab"]
+    search, slos = plan_of(options[2])
     assert search.limits == {"ttft_p99": 500.0, "tpot_p99": 50.0}
     assert {one.metric for one in slos} == {"ttft", "tpot"}
-    assert [list(servers_of(one)) for one in options[2:]] == [
+    rates, _ = rates_of(options[1])
+    assert (rates.steps, rates.users, rates.limits) == (10, 128, {"ttft_p99": 500.0})
+    assert [list(servers_of(one)) for one in options[3:]] == [
         ["plain", "mtp"],
         ["spec_tokens=0", "spec_tokens=2", "spec_tokens=3", "spec_tokens=4"],
     ]

@@ -52,6 +52,7 @@ _LONG = "--input-tokens 16 --output-tokens 128"
 BENCHMARKS = {
     "run": f"--url URL --users 1 --requests 4 {_LENGTHS} --public --out run.json --json",
     "sweep": "--url URL --contexts 16,64 --users 1,2 --output-tokens 4 --full --public --out sweep.json --json",
+    "rates": f"--url URL --rates 4,8 --seconds 1 {_LENGTHS} --public --out rates.json --json",
     "goodput": f"--url URL --rate 8:16 --seconds 1 --runs 1 --slo ttft_mean=9s {_LENGTHS} --public --out g.json --json",
     "ab": f"--arm a=URL --arm b=SECOND --rounds 3 --users 1 --requests 4 {_LONG} --public --out ab.json --json",
     "audit": "ok.json --json",

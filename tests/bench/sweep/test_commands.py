@@ -122,6 +122,27 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
     assert set(samples) == {cell.id for cell in result.cells}, "those of the first process, too"
 
 
+def test_rates_have_percentiles_of_their_own_and_a_limit(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "r.json"
+    load_options = ["--steps", "2", "--users", "8", "--seconds", "0.3", "--input-tokens", "64", "--output-tokens", "8"]
+    command = ["bench", "rates", *server(url), *load_options, "--slo", "e2e_p50=30s", "--out", str(out)]
+    assert main(command) == 0
+    result = load(out)
+    assert result.kind == "rates"
+    assert [cell.users for cell in result.cells[:2]] == [1, 8]
+    rates = [cell.rate for cell in result.cells[2:]]
+    assert rates == sorted(rates)
+    assert all(cell.value("e2e_p50") for cell in result.cells)
+    assert [finding.name for finding in result.findings] == ["highest_load"]
+    assert "ttft p50 / p90 / p99" in capsys.readouterr().out
+    begun = len(journal(out, '"begin"'))
+    assert main([*command, "--max-minutes", "9"]) == 0
+    disturbed = sum(cell.state in ("busy_machine", "client_limited") for cell in result.cells)
+    assert len(journal(out, '"begin"')) <= begun + 2 * disturbed + 2 * bool(disturbed), "only disturbed ones again"
+
+
 def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -102,22 +103,7 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     Raises:
         UserError: An option is wrong.
     """
-    limits: dict[str, float] = {}
-    slos: dict[str, Slo] = {}
-    requests = 0
-    for text in options.slo:
-        match = _SLO.fullmatch(text)
-        if match is None or float(match[3]) <= 0:
-            repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
-            raise UserError(Problem("--slo", text, "expected a limit.", repair))
-        if f"{match[1]}_{match[2]}" in limits:
-            raise UserError(Problem("--slo", text, "the figure is limited twice, and one would be lost.", "give one."))
-        milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1)
-        limits[f"{match[1]}_{match[2]}"] = milliseconds
-        # A single request has no percentile: the widest of a figure's limits holds for it.
-        widest = max(milliseconds, slos[match[1]].limit_ms if match[1] in slos else 0.0)
-        slos[match[1]] = Slo(metric=match[1], limit_ms=widest)
-        requests = max(requests, _MIN_REQUESTS[match[2]])
+    limits, slos, requests = read_slos(options.slo)
     by_rate = options.rate is not None
     if not 0 < options.seconds < math.inf:
         raise UserError(Problem("--seconds", f"{options.seconds:g}", "a load needs some time.", "give more than 0."))
@@ -138,4 +124,32 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
         seed=options.seed,
     )
     loads = levels(lowest, highest, options.step / 100, whole=not by_rate)
-    return Search(request, loads, limits, seconds=options.seconds), list(slos.values())
+    return Search(request, loads, limits, seconds=options.seconds), slos
+
+
+def read_slos(texts: Sequence[str]) -> tuple[dict[str, float], list[Slo], int]:
+    """The limits in milliseconds by figure, as limits of one request, and the fewest requests that define the figures.
+
+    Args:
+        texts: Limits as FIGURE=TIME.
+
+    Raises:
+        UserError: One of them is wrong, or given twice.
+    """
+    limits: dict[str, float] = {}
+    slos: dict[str, Slo] = {}
+    requests = 0
+    for text in texts:
+        match = _SLO.fullmatch(text)
+        if match is None or float(match[3]) <= 0:
+            repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
+            raise UserError(Problem("--slo", text, "expected a limit.", repair))
+        if f"{match[1]}_{match[2]}" in limits:
+            raise UserError(Problem("--slo", text, "the figure is limited twice, and one would be lost.", "give one."))
+        milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1)
+        limits[f"{match[1]}_{match[2]}"] = milliseconds
+        # A single request has no percentile: the widest of a figure's limits holds for it.
+        widest = max(milliseconds, slos[match[1]].limit_ms if match[1] in slos else 0.0)
+        slos[match[1]] = Slo(metric=match[1], limit_ms=widest)
+        requests = max(requests, _MIN_REQUESTS[match[2]])
+    return limits, list(slos.values()), requests

@@ -360,7 +360,7 @@ class Result(_ResultPart):
     """
 
     version: Literal["bezel.bench/1"] = Field(default=SCHEMA, alias="schema")
-    kind: Literal["run", "sweep", "goodput", "ab"]
+    kind: Literal["run", "sweep", "rates", "goodput", "ab"]
     nature: Literal["measured", "simulated"]
     manifest: Manifest
     variants: dict[str, ServedBy] = {}

@@ -16,6 +16,7 @@ class CellRequest:
         requests: The number of requests.
         users: Users of a closed loop; None where `rate` is set.
         rate: Requests per second of an open loop.
+        evenly: Whether they are evenly spaced; else each is independent of the others (Poisson).
         variant: The name of one of several servers; "" where there is one.
         repeat: 0 for the first measurement of this load.
         seed: The seed of the prompts' words.
@@ -33,6 +34,7 @@ class CellRequest:
     seed: int = 0
     run: str = ""
     deadline_seconds: float | None = None
+    evenly: bool = False
 
     @property
     def id(self) -> str:

@@ -16,7 +16,7 @@ from bezel_bench.cell.plan import ServerView
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection
 from bezel_bench.commands.targets import Targets
-from bezel_bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
+from bezel_bench.load.plan import Closed, Constant, Load, Pattern, Poisson, PromptPlan, Stop, Target
 from bezel_bench.load.plan_rules import check_load
 from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
@@ -56,10 +56,13 @@ def load_of(request: CellRequest, options: argparse.Namespace, target: Target) -
         UserError: It cannot be sent; the error has every problem.
     """
     seconds = request.deadline_seconds
+    pattern: Pattern = Closed(request.users or 1)
+    if request.rate is not None:
+        pattern = (Constant if request.evenly else Poisson)(request.rate)
     return check_load(
         Load(
             target,
-            Closed(request.users or 1) if request.rate is None else Poisson(request.rate),
+            pattern,
             Stop(request.requests, seconds),
             PromptPlan(
                 "unique",

@@ -109,6 +109,12 @@ RULES: dict[str, tuple[OptionRule, ...]] = {
         *_SERVER,
         OptionRule("share", lambda options: options.full, "--full requests every cell.", "leave out --full"),
     ),
+    "rates": (
+        *_SERVER,
+        *_RESULT,
+        OptionRule("steps", lambda options: bool(options.rates), "--rates names each rate."),
+        OptionRule("users", lambda options: bool(options.rates), "--rates names each rate, so no range is looked for."),
+    ),
     "goodput": (
         *_SERVER,
         *_RESULT,

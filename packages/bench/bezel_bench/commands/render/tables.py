@@ -17,6 +17,7 @@ _RATES = (
     *("goodput", "cached_share", "acceptance_length", "cost_per_million_output_tokens"),
 )
 _LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
+_OF_RATES = ("ttft", "tpot", "e2e")
 _PERCENTILES = ("p50", "p90", "p99", "max")
 _CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
 _LEGEND = (
@@ -78,6 +79,30 @@ def search_blocks(result: Result, figures: Sequence[str]) -> Iterator[Block]:
     yield Line()
     yield Table(("cell", "state", *figures), rows)
     yield Line()
+    yield from _conclusions(result)
+
+
+def rate_blocks(result: Result) -> Iterator[Block]:
+    """The result of loads at several rates: one row a load with its percentiles, the conclusion."""
+    heads = [f"{name} p50 / p90 / p99" for name in _OF_RATES]
+    rows = [
+        (
+            f"{cell.rate:g}/s" if cell.rate else format_count(cell.users or 0, "users"),
+            mark(cell.state),
+            *(_number(cell.value(name)) for name in ("requests_per_second", "output_tokens_per_second")),
+            *(" / ".join(_number(cell.value(f"{name}_{p}")) for p in ("p50", "p90", "p99")) for name in _OF_RATES),
+        )
+        for cell in result.cells
+    ]
+    yield _heading(result)
+    yield Line("latencies in ms; of a rate from the planned instant")
+    yield Line()
+    yield Table(("load", "state", "requests/s", "tokens/s", *heads), rows)
+    yield Line()
+    yield from _conclusions(result)
+
+
+def _conclusions(result: Result) -> Iterator[Line]:
     reasons = [f"{cell.id}: {cell.reason}" for cell in result.cells if cell.reason]
     notes = [*reasons, *(finding.text for finding in result.findings), *result.notes]
     yield from (Line(f"  {text}") for text in notes)
