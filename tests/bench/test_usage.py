@@ -32,7 +32,7 @@ START = ["--vary", "x=1,2", "--start", "exit 3", "--url", ADDRESS]
 
 # Options with an effect in every mode of their command.
 SERVER = "url stack model endpoint public simulated"
-RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour"
+RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour config"
 LOAD = (
     "users rate user_stages rate_stages trace requests seconds deadline file extra_body workers warmup warmup_seconds "
     "max_failed repeats out json"

@@ -9,11 +9,14 @@ is a parameter of `argparse.add_argument`; `exclusive` marks the options of a ta
 with `dashed_values` takes a word that begins with dashes as a value unless it is one of its options. A command with
 `alone` may be called without one of its subcommands, and its options may stand before or after theirs. A command with
 `exit_codes`, code -> meaning, shows them at the end of its help, with those that every command has. `other_words`, word
-of other programs -> command, are named where such a word is typed. The action `version` takes a `distribution`.
+of other programs -> command, are named where such a word is typed. The action `version` takes a `distribution`. A
+command with `settings` names a function, MODULE:FUNCTION, that adds words from elsewhere to its own: it gets the tables
+of its arguments and the words.
 """
 
 import argparse
 import difflib
+import importlib
 import math
 import shlex
 import shutil
@@ -153,10 +156,20 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Fill the parser, then parse; called for the parser of each subcommand on the command line."""
         self.fill()
+        if (settings := self._spec.get("settings")) and args is not None:
+            args = self._with_settings(settings, args)
         if self._spec.get("dashed_values") and args is not None:
             end = args.index("--") if "--" in args else len(args)
             args = [*(self._as_value(word) for word in args[:end]), *args[end:]]
         return super().parse_known_args(args, namespace)
+
+    def _with_settings(self, settings: str, arguments: Sequence[str]) -> Sequence[str]:
+        """The arguments with those that the command's own function adds."""
+        tables = [self._spec.get("arguments", {})]
+        tables += [self._tables[name]["arguments"] for name in self._spec.get("options", ())]
+        module, _, function = settings.partition(":")
+        with_settings: Sequence[str] = getattr(importlib.import_module(module), function)(tables, arguments)
+        return with_settings
 
     def _as_value(self, word: str) -> str:
         """A word that argparse takes as a value, with a blank in front, if it is none of the command's options."""

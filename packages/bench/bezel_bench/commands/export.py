@@ -1,10 +1,12 @@
-"""`bezel bench export`: writes a result as CSV, as OpenMetrics, or as `vllm bench serve` does."""
+"""`bezel bench export`: writes a result as CSV, as OpenMetrics, as `vllm bench serve` does, or its options as YAML."""
 
 import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Literal
+
+import yaml
 
 from bezel_base.command_line.exits import write_output
 from bezel_base.errors import NOT_SET, Problem, UserError
@@ -23,7 +25,9 @@ def run(_: Targets, options: argparse.Namespace) -> Literal[0]:
         UserError: The result cannot be read, or has no such cell, or no samples.
     """
     result = load(options.result)
-    if options.format == "vllm":
+    if options.format == "config":
+        text = _config(result, options.result)
+    elif options.format == "vllm":
         text = _vllm(result, options.result, options.cell)
     else:
         cells = result.cells if options.cell is None else [_cell_or_stage(result, options.cell)]
@@ -34,6 +38,13 @@ def run(_: Targets, options: argparse.Namespace) -> Literal[0]:
     else:
         write_output("--out", options.out, text)
     return 0
+
+
+def _config(result: Result, path: Path) -> str:
+    if not result.manifest.options:
+        consequence = "the result keeps no options: it was measured with the defaults, or by an earlier version."
+        raise UserError(Problem(str(path), None, consequence, "see `command` in its manifest."))
+    return yaml.safe_dump(result.manifest.options, sort_keys=False, allow_unicode=True)
 
 
 def _vllm(result: Result, path: Path, name: str | None) -> str:

@@ -4,7 +4,7 @@ Owns their shape: finite numbers only, no null without a reason, no unknown fiel
 values to bezel_bench.server.manifest, and the whole document to bezel_bench.result.document.
 """
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
@@ -151,6 +151,8 @@ class Manifest(_Record):
         model: Served id in the requests.
         checkpoint: Catalogue id of the model, for the roofline; null where unknown.
         command: Command line that created this document.
+        options: Its options that differ from their defaults, by name, those of a file and of the environment included;
+            without headers. `--config` takes them again.
     """
 
     title: str
@@ -164,3 +166,4 @@ class Manifest(_Record):
     started_at: AwareDatetime
     seed: int
     command: list[str] = []
+    options: dict[str, Any] = {}

@@ -9,7 +9,9 @@ import sys
 from datetime import UTC, datetime
 
 from bezel_bench.cell.plan import ServerView
+from bezel_bench.commands.measure.settings import kept_options
 from bezel_bench.commands.measure.target import TargetConnection
+from bezel_bench.commands.table import shared_table
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.records import Manifest, PriceBasis
 from bezel_bench.server import manifest
@@ -47,6 +49,9 @@ def view(targets: Targets, options: argparse.Namespace, reached: TargetConnectio
             started_at=datetime.now(UTC),
             seed=options.seed,
             command=manifest.redact_command([targets.program, *sys.argv[1:]]),
+            options=kept_options(
+                options, shared_table().defaults_of("run" if options.action == "job" else options.action)
+            ),
         ),
         served=served,
         kv_cache_tokens=manifest.kv_cache_tokens(manifest.cache_config(reached.ask)),

@@ -1,0 +1,192 @@
+"""Options of a measuring command from elsewhere than the command line: a YAML file, a result, variables.
+
+The command line counts first, then `BEZEL_BENCH_OPTION` of the environment, then the file that `--config` names. Owns
+what a key and a value of these become on the command line, and the options that a result keeps. Called while the
+command line is parsed, so it imports what a file or a variable needs only where there is one.
+"""
+
+import argparse
+import difflib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bezel_base.errors import Problem, WrongValueError
+
+PREFIX = "BEZEL_BENCH_"
+_CONFIG = "--config"
+_HELP = ("-h", "--help")
+_SCHEMA = "bezel.bench/"
+# Of one call, and no property of the measurement; headers may be secret.
+_NOT_KEPT = ("config", "errors", "force", "header", "json", "out")
+_NUMBERS = {"int": int, "float": float, "positive": float}
+Arguments = Mapping[str, Mapping[str, Any]]
+
+
+def add_settings(tables: Sequence[Arguments], arguments: Sequence[str]) -> list[str]:
+    """The words of a command line with those that a file and the environment add in front.
+
+    Args:
+        tables: The arguments of the command by name, one table for each group of options that may exclude each other.
+        arguments: The words after the command.
+
+    Raises:
+        WrongValueError: The file cannot be read, or has another key or value than the command takes.
+    """
+    variables = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    typed = {word.partition("=")[0] for word in arguments}
+    if not (variables or _CONFIG in typed) or typed.intersection(_HELP):
+        return [*arguments]
+    problems: list[Problem] = []
+    added: list[str] = []
+    sources = [_of_environment(tables, variables, problems)]
+    if file := _config_file(arguments) or sources[0].get(_CONFIG, ("", None))[1]:
+        sources.append(_of_file(tables, Path(str(file)), problems))
+    for source in sources:
+        taken = typed | {word.partition("=")[0] for word in added}
+        excluded = {name for table in tables for name in _exclusives(table) if taken.intersection(_exclusives(table))}
+        for name, (place, value) in source.items():
+            if name not in taken | excluded:
+                added += _words(name, _keys(tables, name), place, value, problems)
+    if problems:
+        raise WrongValueError(*problems)
+    return [*added, *arguments]
+
+
+def kept_options(options: argparse.Namespace, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that differ from their defaults, as a result keeps them and `--config` takes them again."""
+    values = {name: getattr(options, name, default) for name, default in defaults.items() if name not in _NOT_KEPT}
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in values.items()
+        if value != defaults[name]
+    }
+
+
+def _exclusives(table: Arguments) -> set[str]:
+    return {name for name, keys in table.items() if keys.get("exclusive")}
+
+
+def _keys(tables: Sequence[Arguments], name: str) -> Mapping[str, Any]:
+    return next(table[name] for table in tables if name in table)
+
+
+def _config_file(arguments: Sequence[str]) -> str:
+    """The last file that the command line names; "" for none."""
+    file = ""
+    for place, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name == _CONFIG:
+            file = value if equals else "".join(arguments[place + 1 : place + 2])
+    return file
+
+
+def _of_environment(
+    tables: Sequence[Arguments], variables: Mapping[str, str], problems: list[Problem]
+) -> dict[str, tuple[str, Any]]:
+    """The options that variables set: name -> the variable and its value. One of another command is left out."""
+    from bezel_bench.commands.table import shared_spec  # late: few environments have such a variable
+
+    every = {name for table in shared_spec()["tables"].values() for name in table["arguments"]}
+    names = {name for table in tables for name in table}
+    values: dict[str, tuple[str, Any]] = {}
+    for variable, value in sorted(variables.items()):
+        name = f"--{variable.removeprefix(PREFIX).lower().replace('_', '-')}"
+        if name in names:
+            values[name] = (variable, value)
+        elif name not in every:
+            near = _nearest(name, every)
+            repair = f"write {_variable(near)}, or unset it." if near else "unset it."
+            problems.append(Problem(variable, None, f"the command has no option {name}.", repair))
+    return values
+
+
+def _of_file(tables: Sequence[Arguments], file: Path, problems: list[Problem]) -> dict[str, tuple[str, Any]]:
+    """The options that a file sets: name -> the place and the value."""
+    try:
+        document = _read(file)
+    except (OSError, ValueError) as error:
+        repair = "name a YAML file of options, e.g. `users: 8`, or a result of `bezel bench`."
+        reason = error.strerror if isinstance(error, OSError) else error
+        problems.append(Problem(_CONFIG, str(file), f"it cannot be read: {reason}.", repair))
+        return {}
+    names = {name for table in tables for name in table} - {_CONFIG}
+    values: dict[str, tuple[str, Any]] = {}
+    for key, value in document.items():
+        name = f"--{str(key).replace('_', '-')}"
+        place = f"{file}: {key}"
+        if name in names:
+            values[name] = (place, value)
+        else:
+            consequence = "the command has no such option."
+            near = _nearest(name, names).removeprefix("--")
+            problems.append(
+                Problem(place, None, consequence, f"write {near}, or leave it out." if near else "leave it out.")
+            )
+    return values
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The mapping of a file: of a result, the options that it was measured with.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It has another content.
+    """
+    text = file.read_text(encoding="utf-8-sig")
+    if text.lstrip().startswith("{"):
+        document = json.loads(text)
+        if str(document.get("schema", "")).startswith(_SCHEMA):
+            document = document["manifest"].get("options", {})
+    else:
+        import yaml  # late: most command lines name no file
+
+        try:
+            document = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(" ".join(str(error).split())) from None
+    if not isinstance(document, dict):
+        raise ValueError("expected options with their values")  # noqa: TRY004 - a content of a file
+    return document
+
+
+def _nearest(name: str, names: set[str]) -> str:
+    return next(iter(difflib.get_close_matches(name, sorted(names), n=1)), "")
+
+
+def _variable(name: str) -> str:
+    return f"{PREFIX}{name.removeprefix('--').replace('-', '_').upper()}"
+
+
+def _words(name: str, keys: Mapping[str, Any], place: str, value: Any, problems: list[Problem]) -> list[str]:
+    """The words that set an option; [] where the value is its default, or a problem was added."""
+    shown = None if name == "--header" else value
+    if value is None:
+        return []
+    if keys.get("action") == "store_true":
+        text = str(value).lower()
+        if text in ("true", "1", "yes"):
+            return [name]
+        if text not in ("false", "0", "no", ""):
+            problems.append(Problem(place, shown, "expected true or false.", "write one of them."))
+        return []
+    if keys.get("action") == "append":
+        items = value if isinstance(value, list) else str(value).splitlines()
+        return [f"{name}={item}" for item in items]
+    if isinstance(value, dict):
+        text = json.dumps(value)
+    else:
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if number := _NUMBERS.get(keys.get("type", "")):
+        try:
+            number(text)
+        except ValueError:
+            problems.append(Problem(place, shown, "expected a number.", f"write e.g. {keys.get('default') or 1}."))
+            return []
+    if "choices" in keys and text not in keys["choices"]:
+        choices = ", ".join(keys["choices"])
+        problems.append(Problem(place, shown, "the option has no such value.", f"choose one of {choices}."))
+        return []
+    return [f"{name}={text}"]

@@ -1,0 +1,114 @@
+"""Options from a file, a result and the environment: their precedence, their use again, and mistakes in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_support.cells import document, record
+from bench_support.command_line import parse
+from bench_support.runs import closed_loop
+from bezel_base.errors import UserError
+from bezel_bench.commands.main import main
+from bezel_bench.commands.measure.settings import kept_options
+from bezel_bench.commands.table import shared_table
+from bezel_bench.result.document import save
+
+if TYPE_CHECKING:
+    import argparse
+
+FILE = """
+url: http://127.0.0.1:1
+users: 4
+output-tokens: 7
+slo: [ttft=500, e2e=900]
+extra_body: {top_k: 40}
+public: true
+simulated: false
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("load.yaml").write_text(FILE)
+
+
+def test_options_of_a_file_are_those_of_the_command_line() -> None:
+    options = parse(["run", "--config", "load.yaml"])
+    assert (options.url, options.users, options.output_tokens) == ("http://127.0.0.1:1", 4, 7)
+    assert (options.slo, json.loads(options.extra_body)) == (["ttft=500", "e2e=900"], {"top_k": 40})
+    assert (options.public, options.simulated, options.requests) == (True, False, None)
+
+
+def test_the_command_line_precedes_variables_and_these_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEZEL_BENCH_USERS", "5")
+    monkeypatch.setenv("BEZEL_BENCH_OUTPUT_TOKENS", "8")
+    monkeypatch.setenv("BEZEL_BENCH_STEP", "20")  # an option of another command
+    monkeypatch.setenv("BEZEL_BENCH_HEADER", "a: b, c\nd: e")
+    options = parse(["run", "--config=load.yaml", "--users", "6", "--slo", "ttft=1"])
+    assert (options.users, options.output_tokens, options.slo) == (6, 8, ["ttft=1"])
+    assert options.header == ["a: b, c", "d: e"]
+    monkeypatch.setenv("BEZEL_BENCH_CONFIG", "load.yaml")
+    assert parse(["run"]).users == 5
+
+
+def test_a_named_pattern_replaces_that_of_the_file() -> None:
+    options = parse(["run", "--config", "load.yaml", "--rate", "3"])
+    assert (options.rate, options.users, options.url) == (3.0, None, "http://127.0.0.1:1")
+
+
+def test_a_list_is_a_value_with_commas() -> None:
+    Path("grid.yaml").write_text("contexts: [16, 64]\nurl: http://127.0.0.1:1\n")
+    assert parse(["sweep", "--config", "grid.yaml", "--out", "s.json"]).contexts == "16,64"
+
+
+def options_to_keep(options: argparse.Namespace) -> dict[str, object]:
+    return kept_options(options, shared_table().defaults_of(options.action))
+
+
+def test_a_result_repeats_its_options_without_headers(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(["run", "--config", "load.yaml", "--header", "Key: planted-secret", "--out", "a.json"])
+    result = document(record(closed_loop(4, 10)))
+    manifest = result.manifest.model_copy(update={"options": options_to_keep(options)})
+    save(result.model_copy(update={"manifest": manifest}), Path("a.json"))
+    assert "planted-secret" not in Path("a.json").read_text()
+    again = parse(["run", "--config", "a.json"])
+    assert options_to_keep(again) == options_to_keep(options)
+    assert main(["export", "a.json", "--format", "config"]) == 0
+    Path("again.yaml").write_text(capsys.readouterr().out)
+    assert options_to_keep(parse(["run", "--config", "again.yaml"])) == options_to_keep(options)
+    save(result, Path("b.json"))
+    assert main(["export", "b.json", "--format", "config"]) == 1
+    assert "keeps no options" in capsys.readouterr().err
+
+
+def test_all_mistakes_of_file_and_variables_are_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEZEL_BENCH_USRS", "5")
+    Path("wrong.yaml").write_text("userz: 2\nrequests: x\nendpoint: chit\npublic: 3\nheader: planted-secret\n")
+    with pytest.raises(UserError) as caught:
+        parse(["run", "--config", "wrong.yaml"])
+    text = str(caught.value)
+    for part in ("write BEZEL_BENCH_USERS", "write users", "requests = x", "choose one of chat", "true or false"):
+        assert part in text
+    assert "planted-secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("[1", "expected ','"), ("- users", "expected options"), ('{"a": ', "line 1"), (None, "No such file")],
+)
+def test_a_file_without_options_is_refused(content: str | None, message: str) -> None:
+    if content is not None:
+        Path("odd.yaml").write_text(content)
+    with pytest.raises(UserError, match=message):
+        parse(["run", "--config", "odd.yaml"])
+
+
+def test_a_help_reads_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--config", "none.yaml", "--help"])
+    assert "--config FILE" in capsys.readouterr().out
