@@ -120,7 +120,8 @@ def program_of_all() -> None:
     VllmService("kept", **CHAT, **settings)
     terms = {**LEASED["lease"], "duration": "7d", "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5"}]}
     LeasedVllmService("by-day", **{**LEASED, "lease": terms}, observability=watched)
-    LeasedVllmService("watched", **LEASED, observability=watched)
+    fallback = {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"}
+    LeasedVllmService("watched", **LEASED, observability=watched, fallback=fallback)
 
 
 @pytest.fixture
