@@ -63,6 +63,41 @@ def test_an_unknown_price_is_unknown(stack: Stack) -> None:
 
 
 @pytest.mark.slow
+def test_an_optional_lease_that_is_refused_is_requested_by_the_next_up(
+    stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for zone in (FIRST, SECOND):
+        stack.world.zones[zone] = Zone(refusal=(400, "FLEX_START is not supported"))
+    stack.up(optional=True)
+    assert stack.node is not None
+    assert "the fallback serves, and the next deploy requests it again" in capsys.readouterr().err
+    for _ in range(2):
+        assert {key: stack.node[key] for key in ("state", "granted", "lease", "address")} == {
+            "state": "not granted",
+            "granted": False,
+            "lease": "",
+            "address": "",
+        }
+        stack.refresh()
+    stack.world.zones[SECOND] = Zone()
+    stack.up(optional=True)
+    assert (stack.node["state"], stack.node["granted"], stack.node["zone"]) == ("active", True, SECOND)
+    stack.did.clear()
+    stack.up(optional=True)
+    assert stack.did == ["node diff"]
+    stack.down()
+    assert remaining(stack) == []
+
+
+@pytest.mark.slow
+def test_a_lease_without_a_fallback_that_is_refused_fails_the_up(stack: Stack) -> None:
+    for zone in (FIRST, SECOND):
+        stack.world.zones[zone] = Zone(refusal=(400, "FLEX_START is not supported"))
+    with pytest.raises(DeployError, match="none of 2 zones granted it"):
+        stack.up()
+
+
+@pytest.mark.slow
 def test_a_change_of_the_body_is_a_replacement_that_names_the_field(stack: Stack) -> None:
     stack.up()
     assert stack.request is not None

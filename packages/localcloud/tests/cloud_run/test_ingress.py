@@ -97,6 +97,19 @@ def test_the_containers_environment_tells_where_it_runs(front, service):
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in environment
 
 
+def test_the_metadata_server_of_a_container_gives_tokens_of_its_account(cloud, front, service):
+    host = front.get("/").json()["environment"]["GCE_METADATA_HOST"]
+    account = f"http://{host}/computeMetadata/v1/instance/service-accounts/default"
+    headers = {"Metadata-Flavor": "Google"}
+    email = service["template"]["serviceAccount"]
+    assert plain.get(f"{account}/email", headers=headers).text == email
+    token = plain.get(f"{account}/identity", params={"audience": service["uri"]}, headers=headers).text
+    assert plain.get(service["uri"], headers={"Authorization": f"Bearer {token}"}).status_code == 403
+    cloud.grant(f"/run/v2/{service['name']}", "roles/run.invoker", f"serviceAccount:{email}")
+    assert plain.get(service["uri"], headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    assert plain.get(f"{account}/email").status_code == 403
+
+
 def test_a_stream_passes_through_as_it_comes(front):
     with front.stream("GET", "/stream") as answer:
         chunks = answer.iter_text()
