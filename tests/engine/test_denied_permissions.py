@@ -69,6 +69,19 @@ def test_the_role_is_one_of_the_account_that_lacks_it():
     assert "bezelPreviewWeights or bezelDeployWeights" in unknown
 
 
+@pytest.mark.parametrize(
+    ("name", "account", "role"),
+    [
+        ("compute.globalForwardingRules.create", DEPLOY, "bezelDeployAddresses"),
+        ("dns.resourceRecordSets.create", DEPLOY, "bezelDeployRecords"),
+        ("certificatemanager.certs.get", PREVIEW, "bezelPreviewAddresses"),
+    ],
+)
+def test_what_an_address_lacks_is_repaired_by_its_domain(name, account, role):
+    (text,) = missing_roles([f"Error 403: Permission '{name}' denied on resource 'projects/p/x' (or it may"], account)
+    assert f"the role {role} holds it, for what `bezel init` names: run it again with --domain NAME." in text
+
+
 def test_a_role_with_a_condition_is_granted_by_the_set_up_only():
     message = (
         "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."

@@ -218,6 +218,14 @@ def test_permissions_that_are_not_granted_are_those_that_were_asked_for() -> Non
     assert len(permission_questions(PROJECT, leases=True)) > 1
 
 
+@pytest.mark.parametrize("addresses", [True, False])
+def test_permissions_over_addresses_are_asked_for_where_there_is_one(addresses: bool) -> None:
+    questions = permission_questions(PROJECT, leases=False, addresses=addresses)
+    wanted = {name for question in questions for name in (question.body or {})["permissions"]}
+    assert ("compute.globalForwardingRules.create" in wanted) is addresses
+    assert "dns.resourceRecordSets.create" not in wanted, "it is granted for single names, not on the project"
+
+
 @pytest.mark.parametrize(
     ("text", "hidden"),
     [

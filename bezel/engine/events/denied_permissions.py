@@ -31,6 +31,7 @@ _NAMED_BY = {
     permissions.PREVIEW_WEIGHTS: "--weights-bucket",
     permissions.DEPLOY_WEIGHTS: "--weights-bucket",
     permissions.DEPLOY_SECRETS: "--secret",
+    **dict.fromkeys(permissions.OF_DOMAINS, "--domain"),
 }
 
 
@@ -94,7 +95,7 @@ def _holding(name: str, account: str) -> list[permissions.CustomRole]:
     """The roles of the set-up with a permission; only those that are for the account where it is of the set-up."""
     # Cloud Run writes iam.serviceaccounts.actAs.
     roles = [role for role in permissions.ROLES if name.lower() in map(str.lower, role.permissions)]
-    reads = (permissions.PREVIEW, permissions.PREVIEW_WEIGHTS)
+    reads = (permissions.PREVIEW, permissions.PREVIEW_WEIGHTS, permissions.PREVIEW_ADDRESSES)
     user = account.partition("@")[0]
     if user not in (permissions.PREVIEW_ACCOUNT, permissions.DEPLOY_ACCOUNT):
         return roles

@@ -75,7 +75,7 @@ def google_checks(context: Context, stack: str, planned: tuple[AnyPlan, str | No
     try:
         requests = config(context, ConfigArguments(stack=stack))
         buckets = [plan.weights.bucket] if plan.weights.bucket else []
-        subject = Subject(stack, project, requests, needs_of(plan), buckets)
+        subject = Subject(stack, project, requests, needs_of(plan), buckets, plan.address is not None)
         with GoogleClient(context.credentials, timeout_seconds=_SECONDS, deadline_seconds=_SECONDS) as client:
             return list(verdict(context, client, subject, file))
     except UserError as error:

@@ -77,11 +77,13 @@ def for_localcloud(question: Question) -> Question:
     return replace(question, params=params, body=body, left_out=tuple(left_out))
 
 
-def permission_questions(project: str, *, leases: bool) -> list[Question]:
+def permission_questions(project: str, *, leases: bool, addresses: bool = False) -> list[Question]:
     """The caller's permissions on the project, of those that a deploy needs."""
     roles = [permissions.DEPLOY, permissions.DEPLOY_RESOURCE_GRANTS, permissions.DEPLOY_WEIGHTS]
     if leases:
         roles += [permissions.DEPLOY_LEASES, permissions.DEPLOY_PROJECT_GRANTS]
+    if addresses:  # without those on record sets, which are granted for single names
+        roles.append(permissions.DEPLOY_ADDRESSES)
     names = sorted({_ENABLING, *(name for role in roles for name in role.permissions)})
     parts = [names[start : start + _MOST_PERMISSIONS] for start in range(0, len(names), _MOST_PERMISSIONS)]
     return [

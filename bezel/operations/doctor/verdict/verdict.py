@@ -48,6 +48,7 @@ class Subject:
         requests: What its deploy sends.
         needs: The quotas that it needs.
         buckets: Buckets that its servers read beside those that they mount.
+        has_address: Whether it has an address.
     """
 
     stack: str
@@ -55,6 +56,7 @@ class Subject:
     requests: Config
     needs: Sequence[Need]
     buckets: Sequence[str] = ()
+    has_address: bool = False
 
 
 def verdict(context: Context, client: GoogleClient, subject: Subject, file: Path) -> Iterator[Check]:
@@ -92,7 +94,7 @@ class _Asking:
         asked: list[Asked] = []
         for request in services:
             asked += self._service(subject.project, request.body)
-        questions = permission_questions(subject.project, leases=has_leases)
+        questions = permission_questions(subject.project, leases=has_leases, addresses=subject.has_address)
         questions += quota_questions(subject.project, subject.needs)
         return [*asked, *map(self._both, questions)]
 
