@@ -25,3 +25,27 @@ def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
     changed = live(program, "Pulumi.yaml", "vllm: {max-model-len: 4096}", shorter, updated=3)
     assert "--max-model-len=2048" in changed["arguments"]
     assert not any(word.startswith("--reasoning-parser") for word in changed["arguments"])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_yaml_program_adds_a_region_and_an_address(program: Program) -> None:
+    """The package reads the state of the program's stack: the service of the first deploy stays, behind another."""
+    made = program.run("up", "--yes", "--skip-preview")
+    assert made.code == 0, made.text
+    (only,) = program.inventory()["services"]
+    address = "regions: [europe-west4, us-east4]\n      address: {domain: llm.acme.example}"
+    program.change("Pulumi.yaml", "region: us-east4", address)
+    grown = program.run("up", "--yes", "--skip-preview")
+    assert grown.code == 0, grown.text
+    assert "replaced" not in grown.text
+    services = program.inventory()["services"]
+    assert only in services
+    assert len(services) == 2
+    (service,) = (each for each in program.state() if each["type"] == "bezel:services:VllmService")
+    assert service["outputs"]["url"] == "https://llm.acme.example"
+    assert service["outputs"]["regions"] == ["europe-west4", "us-east4"]
+    assert {each["type"] for each in service["outputs"]["address"]["records"]} == {"A", "CNAME"}
+    ended = program.run("destroy", "--yes", "--skip-preview")
+    assert ended.code == 0, ended.text
+    assert not {"services", "globalAddresses"} & program.inventory().keys()

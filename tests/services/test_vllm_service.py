@@ -66,6 +66,18 @@ def test_two_services_of_a_program_share_no_name() -> None:
 
 
 @pytest.mark.slow
+def test_a_service_can_be_below_a_resource_of_another_process() -> None:
+    """As in the package, where the program's own stack is one: it has a URN, and no type."""
+
+    def program() -> None:
+        set_all_config({"gcp:project": "acme-llm"})
+        parent = pulumi.resource.DependencyResource("urn:pulumi:test::bezel::pulumi:pulumi:Stack::bezel-test")
+        VllmService("chat", pulumi.ResourceOptions(parent=parent, protect=False), **CHAT)
+
+    assert declare(program).one(SERVICE).name == "chat-service-service"
+
+
+@pytest.mark.slow
 def test_dependencies_of_the_component_are_those_of_its_children() -> None:
     def program() -> None:
         set_all_config({"gcp:project": "acme-llm"})

@@ -83,7 +83,8 @@ def with_earlier_region_name(regions: Sequence[str], deployed: Deployed) -> pulu
 
     def with_alias(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         parent = args.opts.parent
-        if parent is None or not parent.pulumi_resource_type.startswith(_COMPONENT):
+        # The parent of the component itself may be a resource of another process, which has no type here.
+        if not isinstance(parent, pulumi.ComponentResource) or not parent.pulumi_resource_type.startswith(_COMPONENT):
             return None
         earlier = _earlier_name(args.name, regions, deployed)
         if not earlier:
