@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest import AddressError, Credentials, url_for_token
+from bezel.rest.connect_to import ConnectTo
 from bezel.rest.transport import new_client
 from bezel_base.errors import Problem
 from bezel_base.front.refusals import refusal_of
@@ -26,13 +27,16 @@ class Server:
         credentials: Credentials of the caller; None calls without a token.
         audience: Another audience, where there is one: Cloud Run accepts only the service's own address, also at the
             address of a tag (its guide on authenticating service to service).
+        connect_to: Where to connect, if not to what the name in the address leads to.
     """
 
-    def __init__(self, url: str, credentials: Credentials | None, *, audience: str = "") -> None:
+    def __init__(
+        self, url: str, credentials: Credentials | None, *, audience: str = "", connect_to: ConnectTo | None = None
+    ) -> None:
         self.url = url.rstrip("/")
         self._audience = audience.rstrip("/") or self.url
         self._credentials = credentials
-        self._client = new_client(60.0)
+        self._client = new_client(60.0) if connect_to is None else connect_to.client(60.0)
 
     def __enter__(self) -> Self:
         return self

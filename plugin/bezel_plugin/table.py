@@ -194,6 +194,7 @@ _CHECKS = (
         hidden=("resources", "leases", "start"),
     ),
     Check("bezel:smoke:ShortBenchmark", "bezel_smoke.benchmark", "ShortBenchmark", {"figures": "any"}),
+    Check("bezel:smoke:AddressCheck", "bezel_smoke.address", "AddressCheck", {"verdict": "any"}),
 )
 COMPONENTS: Mapping[str, Component] = {row.token: row for row in _ROWS}
 CHECKS: Mapping[str, Check] = {row.token: row for row in _CHECKS}

@@ -134,7 +134,10 @@ def declare(
         )
     last = regions[names[-1]].last
     services = {service.region: service.name for service in plan.services}
-    return DeclaredService(regions, declare_address(plan, children, services, plan.service.labels, apis, last))
+    revisions = [each.revision for each in regions.values()]
+    labels = plan.service.labels
+    address = declare_address(plan, children, services, labels, apis, last, revisions=revisions)
+    return DeclaredService(regions, address)
 
 
 def _of_region(plan: Plan, children: Children, service: ServicePlan) -> Children:

@@ -28,6 +28,7 @@ from bezel_components.providers.scheduled_minimum import ScheduledMinimumProvide
 from bezel_components.providers.tpu_node import TpuNodeProvider
 from bezel_components.providers.tpu_request import TpuRequestProvider
 from bezel_components.providers.traffic_switch import TrafficSwitchProvider
+from bezel_smoke.address import AddressCheckProvider
 from bezel_smoke.benchmark import ShortBenchmarkProvider
 from bezel_smoke.health import HealthCheckProvider
 
@@ -46,6 +47,7 @@ sys.path.remove(sys.argv[2])
 print(type(load_provider(bytes.fromhex(sys.argv[1]))).__module__)
 """
 PROVIDERS = (
+    AddressCheckProvider,
     HealthCheckProvider,
     LeaseAfterChecksProvider,
     ModelFilesProvider,

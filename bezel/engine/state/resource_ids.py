@@ -76,6 +76,7 @@ MAKES_NOTHING = frozenset(
         # Of the Pulumi package, in programs of other languages.
         "bezel:components:ModelFiles",
         "bezel:components:TrafficSwitch",
+        "bezel:smoke:AddressCheck",
         "bezel:smoke:HealthCheck",
         "bezel:smoke:ShortBenchmark",
         "pulumi-python:dynamic/bootstrap:StackGuard",
@@ -84,6 +85,7 @@ MAKES_NOTHING = frozenset(
         "pulumi-python:dynamic/components:ScheduledMinimum",
         "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",
+        "pulumi-python:dynamic/smoke:AddressCheck",
         "pulumi-python:dynamic/smoke:HealthCheck",
         "pulumi-python:dynamic/smoke:ShortBenchmark",
     }

@@ -1,28 +1,23 @@
-"""Reachability of a stack's address: its name leads to it, and it shows a certificate for the name.
+"""Reachability of a stack's address, and what to do where callers get no answer: records, or its certificate.
 
-Connects and ends the connection after the handshake: a request could start an instance, which costs money. Where there
-is no answer, the certificate says why. On localcloud the name is in no DNS: localcloud says where its balancer listens.
+Leaves the name and the handshake to `bezel.diagnosis.address_reach`. On localcloud the name is in no DNS: localcloud
+says where its balancer listens.
 """
 
 import socket
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from bezel.diagnosis.address_reach import PORT, Resolve, handshake_problem, place_of
 from bezel.operations.address.certificate import certificate_of
 from bezel.operations.context import Context
 from bezel.operations.deployment.address import DeployedAddress
 from bezel.operations.redaction import clean_text
 from bezel.rest.connect_to import ConnectTo
-from bezel.rest.transport import certificates, reason_of
 from bezel_base.loopback.web_pages import is_loopback
 
-_SECONDS = 5.0
-_PORT = 443
 _TEXT = 300
-Resolve = Callable[..., Sequence[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Reachability:
 
 
 def reach_of(
-    context: Context, address: DeployedAddress, stack: str, resolve: Resolve = socket.getaddrinfo, port: int = _PORT
+    context: Context, address: DeployedAddress, stack: str, resolve: Resolve = socket.getaddrinfo, port: int = PORT
 ) -> Reachability:
     """What a caller of an address meets. Never raises for what does not answer.
 
@@ -52,31 +47,22 @@ def reach_of(
         resolve: As of `socket.getaddrinfo`.
         port: Port of the address.
     """
-    place, why = _place(context, address, resolve, port)
-    if place is None:
+    if is_loopback(urlsplit(context.address("CLOUD_RUN_V2")).netloc):
+        own_place = localcloud_place(context.environ.get("GOOGLE_APPLICATION_CREDENTIALS", ""), address.domain)
+        why = "" if own_place else f"no load balancer of localcloud listens for {address.domain}"
+        place = own_place or ConnectTo(address.domain, address.ip, port)
+    else:
+        place, why = place_of(address.domain, address.ip, resolve, port)
+    if why:
         records = ", ".join(record.line() for record in address.records) or f"{address.domain}. A {address.ip}"
         return Reachability(why, f"set the records of the domain: {records}")
-    problem = _handshake(place, is_known=not place.authority)
+    problem = clean_text(handshake_problem(place), _TEXT)
     if not problem:
         return Reachability(place=place if place.authority else None)
     certificate = certificate_of(context, address, stack)
     if certificate.state == "active":
         return Reachability(problem, "wait: its certificate is active, and a new balancer answers some minutes later")
     return Reachability(f"its certificate is {certificate.line()} ({problem})", certificate.repair or "")
-
-
-def _place(context: Context, address: DeployedAddress, resolve: Resolve, port: int) -> tuple[ConnectTo | None, str]:
-    """Where the address is reached, or why it is not."""
-    if is_loopback(urlsplit(context.address("CLOUD_RUN_V2")).netloc):
-        place = localcloud_place(context.environ.get("GOOGLE_APPLICATION_CREDENTIALS", ""), address.domain)
-        return place, "" if place else f"no load balancer of localcloud listens for {address.domain}"
-    try:
-        resolved = {str(row[4][0]) for row in resolve(address.domain, port, type=socket.SOCK_STREAM)}
-    except OSError as error:
-        return None, f"the DNS has no address of {address.domain} ({error.strerror or error})"
-    if address.ip and address.ip not in resolved:
-        return None, f"{address.domain} leads to {', '.join(sorted(resolved))}, not to {address.ip}"
-    return ConnectTo(address.domain, address.ip or address.domain, port), ""
 
 
 def localcloud_place(key_file: str, domain: str) -> ConnectTo | None:
@@ -95,16 +81,3 @@ def localcloud_place(key_file: str, domain: str) -> ConnectTo | None:
             host, _, listening = str(balancer["at"]).rpartition(":")
             return ConnectTo(domain, host, int(listening), str(shown["authority"]))
     return None
-
-
-def _handshake(place: ConnectTo, *, is_known: bool) -> str:
-    """What is wrong with a connection to the address; "" for nothing."""
-    context = certificates() if is_known else place.context()
-    try:
-        with (
-            socket.create_connection((place.host, place.port), _SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=place.domain),
-        ):
-            return ""
-    except OSError as error:  # as every error of ssl is
-        return clean_text(f"no connection with TLS: {reason_of(error)}", _TEXT)

@@ -6,7 +6,7 @@ from bezel.operations.changes.plan import PlannedChange
 from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK
 
 # These run again whenever the service has a new revision.
-_FOLLOWING = ("HealthCheck", "ShortBenchmark", "TrafficSwitch")
+_FOLLOWING = ("AddressCheck", "HealthCheck", "ShortBenchmark", "TrafficSwitch")
 # The provider names them with every change of a template that has an annotation or a label.
 _WITH_ANY = ("template.annotations", "template.labels")
 _RECORD = f'annotations["{ROLLBACK}"]'

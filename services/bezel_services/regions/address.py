@@ -6,7 +6,7 @@ too, so callers of a domain that is about to be replaced are let in until the ba
 ends it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
@@ -14,6 +14,7 @@ from bezel.planner import AnyPlan
 from bezel_components.global_address import GlobalAddress, GlobalAddressArgs
 from bezel_services.children import Children
 from bezel_services.regions.deployed import Deployed
+from bezel_smoke.address import AddressCheck, AddressCheckArgs
 
 
 def audiences(plan: AnyPlan, deployed: Deployed) -> tuple[str, ...]:
@@ -35,8 +36,9 @@ def declare_address(
     services: Mapping[str, str],
     labels: Mapping[str, str],
     *earlier: pulumi.Resource,
+    revisions: Sequence[pulumi.Input[str]] = (),
 ) -> GlobalAddress | None:
-    """Declare the address; None where the plan has none.
+    """Declare the address, and its check; None where the plan has none.
 
     Args:
         plan: Plan of the service.
@@ -44,10 +46,24 @@ def declare_address(
         services: Region -> name of the Cloud Run service there.
         labels: Labels of the address.
         earlier: What has to be there first.
+        revisions: Revisions behind the address, which the check follows.
     """
     if plan.address is None:
         return None
     args = GlobalAddressArgs(
         project=plan.project, domain=plan.address.domain, services=services, zone=plan.address.zone, labels=labels
     )
-    return GlobalAddress(children.name_of("address"), args, opts=children.after(*earlier))
+    address = GlobalAddress(children.name_of("address"), args, opts=children.after(*earlier))
+    AddressCheck(
+        children.name_of("address-check"),
+        AddressCheckArgs(
+            url=address.url,
+            ip=address.address,
+            revisions=list(revisions),
+            served_model=plan.served_model,
+            public=plan.settings.access.public,
+            impersonate=plan.smoke.impersonate,
+        ),
+        opts=children.after(address),
+    )
+    return address

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,30 +10,38 @@ from pathlib import Path
 from bezel.rest.connect_to import ConnectTo
 from bezel_localcloud.services.balancer.certificates import DomainCertificates
 
+Respond = Callable[[str, str, str], tuple[int, str]]
+"""Status and body of a response, by the path, `Host` and `Authorization` of a request, "-" without one."""
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers each request with its path, its `Host` and its `Authorization`."""
 
-    protocol_version = "HTTP/1.1"
+def echo(path: str, host: str, authorization: str) -> tuple[int, str]:
+    """Respond with what was sent."""
+    return 200, f"{path} {host} {authorization}"
 
-    def do_GET(self) -> None:
-        seen = " ".join((self.path, self.headers["Host"], self.headers.get("Authorization", "-")))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(seen)))
-        self.end_headers()
-        self.wfile.write(seen.encode())
 
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+def _handler(respond: Respond) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            status, body = respond(self.path, self.headers["Host"], self.headers.get("Authorization", "-"))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    return Handler
 
 
 @contextmanager
-def tls_server(folder: Path, domain: str) -> Iterator[ConnectTo]:
+def tls_server(folder: Path, domain: str, respond: Respond = echo) -> Iterator[ConnectTo]:
     """Serve a domain; its authority's certificate is kept in the folder."""
     authority = folder / "authority" / "authority.pem"
     certificates = DomainCertificates(authority)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(respond))
     server.socket = certificates.context([domain], time.time()).wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
