@@ -11,6 +11,8 @@ import json
 import sys
 
 from bezel_bench.metrics.definitions import DEFINITIONS
+from bezel_bench.metrics.request_rows import COLUMNS as REQUEST_COLUMNS
+from bezel_bench.metrics.request_rows import GAPS
 from bezel_bench.result.document import SCHEMA, Result
 from bezel_bench.result.sample_file import COLUMNS
 from tools.docs.generated_sections import ROOT, put, table
@@ -20,15 +22,19 @@ SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
 
 
 def tables() -> str:
-    """Tables of every figure, then of every column of the samples."""
+    """Tables of every figure, of every column of the samples, and of every column of the rows of requests."""
     figures = [(f"`{metric.name}`", metric.unit, metric.formula, metric.needs) for metric in DEFINITIONS]
     columns = [(f"`{name}`", text) for name, text in COLUMNS.items()]
+    rows = [(f"`{name}`", text) for name, text in REQUEST_COLUMNS.items()]
+    rows.append((f"`{GAPS}`", "in JSON lines only: the times between neighbouring chunks"))
     return "\n".join(
         [
             "### Figures\n",
             table(("figure", "unit", "formula", "needs"), figures),
             "### Columns of the samples\n",
             table(("column", "what it holds"), columns),
+            "### Columns of the requests\n",
+            table(("column", "what it holds"), rows),
         ]
     )
 

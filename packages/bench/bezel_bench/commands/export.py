@@ -1,6 +1,8 @@
-"""`bezel bench export`: writes a result as CSV, as OpenMetrics, as `vllm bench serve` does, or its options as YAML."""
+"""`bezel bench export`: writes a result as CSV, OpenMetrics or `vllm bench serve` has it; its requests; its options."""
 
 import argparse
+import csv
+import io
 import json
 import sys
 from pathlib import Path
@@ -12,8 +14,10 @@ from bezel_base.command_line.exits import write_output
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.text.counting import format_count
 from bezel_bench.commands.targets import Targets
+from bezel_bench.metrics.request_rows import COLUMNS, request_rows
 from bezel_bench.report.export import as_csv, as_vllm, of_stage
 from bezel_bench.report.open_metrics import as_open_metrics
+from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Cell, Result, load
 from bezel_bench.result.sample_file import read_samples
 
@@ -27,6 +31,8 @@ def run(_: Targets, options: argparse.Namespace) -> Literal[0]:
     result = load(options.result)
     if options.format == "config":
         text = _config(result, options.result)
+    elif options.format.startswith("requests"):
+        text = _requests(result, options.result, options.cell, as_lines=options.format == "requests-jsonl")
     elif options.format == "vllm":
         text = _vllm(result, options.result, options.cell)
     else:
@@ -47,6 +53,28 @@ def _config(result: Result, path: Path) -> str:
     return yaml.safe_dump(result.manifest.options, sort_keys=False, allow_unicode=True)
 
 
+def _samples(result: Result, path: Path) -> dict[str, tuple[Columns, int]]:
+    if result.samples is None:
+        consequence = "it names no file of samples, which this format lists one by one."
+        raise UserError(Problem(str(path), None, consequence, "measure again with --out."))
+    return read_samples(path.with_name(result.samples.file), result.samples.sha256)
+
+
+def _requests(result: Result, path: Path, name: str | None, *, as_lines: bool) -> str:
+    """The requests of all cells, or of one, as CSV or as lines of JSON."""
+    samples = _samples(result, path)
+    cells = result.cells if name is None else [_cell(result, name)]
+    measured = [cell for cell in cells if cell.id in samples]
+    rows = (row for cell in measured for row in request_rows(cell, *samples[cell.id], gaps=as_lines))
+    if as_lines:
+        return "".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def _vllm(result: Result, path: Path, name: str | None) -> str:
     stages = _stages(result)
     cell, number = stages[name] if name in stages else (_cell(result, name), 1)
@@ -54,10 +82,7 @@ def _vllm(result: Result, path: Path, name: str | None) -> str:
         consequence = f"its load has {len(cell.stages)} stages, and this format has the figures of one level."
         choices = ", ".join(part.id for part in cell.parts())
         raise UserError(Problem("--cell", name or cell.id, consequence, f"choose a stage: {choices}."))
-    if result.samples is None:
-        consequence = "it names no file of samples, which this format lists one by one."
-        raise UserError(Problem(str(path), None, consequence, "measure again with --out."))
-    samples = read_samples(path.with_name(result.samples.file), result.samples.sha256)
+    samples = _samples(result, path)
     if cell.id not in samples:
         consequence = f"the cell is {cell.state} and has no samples ({cell.reason})."
         raise UserError(Problem("--cell", cell.id, consequence, "choose a cell that was measured."))
