@@ -87,6 +87,11 @@ OF_RUN = [
     ("seed", "--seed 2 --file FILE", "--seed 2 --file FILE --rate 2"),
     ("seed", "--seed 2 --file FILE --rate 2 --arrivals constant", "--seed 2"),
     ("run_id", "--run-id x --file FILE", "--run-id x"),
+    ("column", "--column a", "--file TABLE --column a"),
+    ("length_column", "--length-column b", "--file TABLE --column a --length-column b"),
+    ("min_chars", "--min-chars 2", "--file FILE --min-chars 2"),
+    ("max_chars", "--max-chars 20", "--file FILE --max-chars 20"),
+    ("output_tokens", "--output-tokens 9 --file TABLE --column a --length-column b", ""),
     # By the rules of a load.
     ("arrivals", "--arrivals constant", "--arrivals constant --rate 2"),
     ("burstiness", "--burstiness 2", "--burstiness 2 --rate 2"),
@@ -178,7 +183,11 @@ VALUES = {
         ("repeats", "--repeats 0", "nothing would be measured"),
         ("slo", "--slo speed=3", "expected a limit"),
         ("file", "--file none.txt", "none.txt"),
-        ("file", "--file TABLE", "a table would be sent"),
+        ("file", "--file TABLE", "name one by --column"),
+        ("column", "--file FILE --column x", "there is no `x`"),
+        ("length_column", "--file TABLE --column a --length-column x", "there is no `x`"),
+        ("min_chars", "--file FILE --min-chars 99", "lower --turns or --min-chars"),
+        ("max_chars", "--file FILE --max-chars 0", "no entry of the file has such a length"),
         ("trace", "--trace none.txt", "none.txt"),
         ("input_lengths", "--input-lengths normal:9", "expected a distribution"),
         ("output_lengths", "--output-lengths file:none", "none"),
@@ -305,7 +314,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (110, 113)
+    assert (len(CASES), len(WRONG)) == (120, 117)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

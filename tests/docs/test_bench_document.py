@@ -103,7 +103,9 @@ def test_every_load_that_it_shows_is_measured(
     monkeypatch.setenv("VLLM_API_KEY", "sk-tested")
     trace = {"timestamp": 0, "input_length": 99, "output_length": 4, "hash_ids": [1]}
     Path("conversation_trace.jsonl").write_text(json.dumps(trace))
-    questions = [{"conversations": [{"from": "human", "value": f"Question {number}?"}]} for number in range(4)]
+    asked = [{"from": who, "value": f"Question {number}?"} for number in range(2) for who in ("human", "gpt")]
+    questions = [{"conversations": [*asked, {"from": "human", "value": f"{number}?"}]} for number in range(4)]
+    Path("questions.csv").write_text("question,tokens\nWhy?,4\nHow?,5\n")
     Path("sharegpt.json").write_text(json.dumps(questions))
     write_options()
     computes = {"embeddings", "rerank"} & set(command)

@@ -1,6 +1,8 @@
 """Files of prompts: each form is sent as what it means, and an entry of no known form is refused with its place."""
 
+import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel_base.errors import UserError
-from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.load.plan import Closed, Load, PromptPlan, ReplyingBodies, Stop, Target
 from bezel_bench.prompts.datasets import Entry, read_entries
 from bezel_bench.prompts.prompts import make_prompts
 
@@ -118,14 +120,99 @@ def test_an_endpoint_of_one_text_takes_no_messages(tmp_path: Path) -> None:
     assert json.loads(made.bodies.body(0).data)["prompt"] == "first?"
 
 
-@pytest.mark.parametrize("name", ["prompts.csv", "prompts.CSV", "prompts.tsv"])
-def test_a_table_is_refused_with_the_repair(tmp_path: Path, name: str) -> None:
+TALK = [
+    {"from": "system", "value": "be short"},
+    *({"from": who, "value": f"{who} {number}"} for number in range(3) for who in ("human", "gpt")),
+]
+
+
+def messages_of(body: Any) -> list[str]:
+    return [message["content"] for message in json.loads(body.data)["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column"),
+    [
+        ("a.csv", 'id,question,n\n1,"one, two",3\n2,b,4\n', "question"),
+        ("a.TSV", "id\tprompt\tn\n1\tone, two\t3\n2\tb\t4\n", ""),
+        ("a.csv", '\ufeffn,text\n3,"one, two"\n4,b\n', ""),
+        ("a.jsonl", '{"q": "one, two", "n": 3}\n{"q": "b", "n": "4"}\n', "q"),
+        ("a.json", json.dumps([{"q": [user("one, two")], "n": 3}, {"q": "b", "n": 4}]), "q"),
+    ],
+)
+def test_a_column_has_the_prompts_and_another_their_lengths(tmp_path: Path, name: str, text: str, column: str) -> None:
     file = tmp_path / name
-    file.write_text("id,prompt\n1,Hello\n")
-    with pytest.raises(UserError) as refused:
-        read_entries(file)
-    assert "line by line" in str(refused.value)
-    assert "JSON lines" in str(refused.value)
-    plain = tmp_path / "prompts.txt"
-    plain.write_text("id,prompt\n1,Hello\n")
-    assert len(read_entries(plain)) == 2, "a text may hold commas"
+    file.write_text(text, encoding="utf-8")
+    assert [(entry.text, entry.output_tokens) for entry in read_entries(file, column, "n")] == [
+        ("one, two", 3),
+        ("b", 4),
+    ]
+    plan = replace(load(file).prompts, column=column, length_column="n")
+    bodies = make_prompts(replace(load(file), prompts=plan), lambda *_: pytest.fail("nothing is asked")).bodies
+    made = [bodies.body(number) for number in range(3)]
+    assert [(json.loads(one.data)["max_tokens"], one.asked_tokens) for one in made] == [(3, 3), (4, 4), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("a,b\n1,2\n", ("", ""), "none is `prompt`"),
+        ("a,b\n1,2\n", ("c", ""), "no `c`: it has a, b"),
+        ("a,b\n1,x\n", ("a", "b"), "tokens above 0 in `b`, got 'x'"),
+        ("a,b\n1,2,3\n", ("a", ""), "line 2.*\n.*more cells than the header"),
+        ("", ("a", ""), "no text to send"),
+    ],
+)
+def test_a_table_without_what_is_named_is_refused(
+    tmp_path: Path, text: str, columns: tuple[str, str], message: str
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_entries(file, *columns)
+
+
+def test_parquet_is_read_or_names_its_extra(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(UserError, match=r"pip install 'bezel-bench\[parquet\]'"):
+            read_entries(file, "q")
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"q": ["a", "b"], "chat": [TALK, TALK], "n": [3, 4]}), file)
+    assert [(entry.text, entry.output_tokens) for entry in read_entries(file, "q", "n")] == [("a", 3), ("b", 4)]
+    assert [entry.questions for entry in read_entries(file, "chat")] == [3, 3]
+    file.write_bytes(b"PAR0")
+    with pytest.raises(UserError, match="it cannot be read"):
+        read_entries(file, "q")
+
+
+def test_turns_of_a_file_are_sent_one_by_one_with_its_answers(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps([{"conversations": TALK}, {"conversations": TALK[:3]}]))
+    plan = replace(load(file).prompts, turns=2)
+    made = make_prompts(replace(load(file), prompts=plan), lambda *_: pytest.fail("nothing is asked"))
+    assert made.bodies.turns == 2
+    first, second, again = made.bodies.body(0), made.bodies.body(0, 1), made.bodies.body(1)
+    assert messages_of(first) == ["be short", "human 0"]
+    assert messages_of(second) == ["be short", "human 0", "gpt 0", "human 1"]
+    assert (second.turn, again.data) == (1, first.data)
+    assert "1 entry of s.json left out, by their turns or their length" in made.notes
+    served = make_prompts(
+        replace(load(file), prompts=replace(plan, served_answers=True)), lambda *_: pytest.fail("nothing is asked")
+    )
+    assert isinstance(served.bodies, ReplyingBodies)
+    assert messages_of(served.bodies.reply(0, 1, ["yes"])) == ["be short", "human 0", "yes", "human 1"]
+    with pytest.raises(UserError, match="none of 2 entries has the turns"):
+        make_prompts(replace(load(file), prompts=replace(plan, turns=4)), lambda *_: pytest.fail("nothing is asked"))
+
+
+def test_entries_are_chosen_by_their_characters(tmp_path: Path) -> None:
+    file = tmp_path / "p.txt"
+    file.write_text("a\nbbb\nccccc\n")
+    plan = replace(load(file).prompts, min_chars=2, max_chars=4)
+    made = make_prompts(replace(load(file), prompts=plan), lambda *_: pytest.fail("nothing is asked"))
+    assert [messages_of(made.bodies.body(number)) for number in range(2)] == [["bbb"]] * 2
+    assert "2 entries of p.txt left out, by their turns or their length" in made.notes

@@ -133,7 +133,7 @@ def planned_fields(plan: CellPlan) -> dict[str, Any]:
     if len(pattern.get("instants", ())) > _INSTANTS:
         pattern["instants"] = f"{len(pattern['instants'])} instants: see `planned` in the samples"
     of_file = load.prompts.kind in ("file", "trace") or load.prompts.input_lengths
-    drawn = load.prompts.kind == "trace" or load.prompts.output_lengths
+    drawn = load.prompts.kind == "trace" or load.prompts.output_lengths or load.prompts.length_column
     unknown_output = drawn or load.target.endpoint not in GENERATING
     return {
         "id": plan.id,

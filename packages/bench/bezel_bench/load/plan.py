@@ -145,14 +145,17 @@ class PromptPlan:
             `input_tokens` for all; `output_lengths` of the responses'.
         prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
         groups: Of `shared_prefix`: number of different prefixes.
-        turns: Of `multi_turn`: requests in a conversation.
-        served_answers: Of `multi_turn`: whether the model's turns are the server's own responses; else they are
-            generated words, the same in every run.
+        turns: Of `multi_turn`, and of the conversations of a `file`: requests in a conversation.
+        served_answers: Of conversations: whether the model's turns are the server's own responses; else they are
+            generated words, the same in every run, or those of the file.
         documents: Of the endpoint `rerank`: texts of `input_tokens` each that a request ranks.
         images: Images of each prompt, made of `image_size` ("WIDTHxHEIGHT", pixels); of a chat with one text a request.
         audio_seconds: Length of the audio of each prompt; 0 is none.
         file: Of `file`: texts, messages or conversations, as of `bezel_bench.prompts.datasets`; of `trace`: as of
             `bezel_bench.prompts.traces`.
+        column: Of `file`: the column, or the key, of the prompts; "" is that of the file's form.
+        length_column: Of `file`: the column, or the key, of each response's length; "" is `output_tokens` for all.
+        min_chars: Of `file`: the fewest characters of an entry that is sent; `max_chars` the most, None for no limit.
         seed: Seed of the words.
         run: Makes the prompts differ from those of a run with the same settings, which the server may still hold in
             its cache; the same value makes the same prompts again.
@@ -172,6 +175,10 @@ class PromptPlan:
     image_size: str = "512x512"
     audio_seconds: float = 0.0
     file: str = ""
+    column: str = ""
+    length_column: str = ""
+    min_chars: int = 0
+    max_chars: int | None = None
     seed: int = 0
     run: str = ""
 

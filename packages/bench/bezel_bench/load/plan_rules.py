@@ -81,7 +81,7 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
         yield Problem("--think-time", f"{load.think_seconds:g}", consequence, "give users instead of a rate.")
     if load.workers < 1:
         yield Problem("--workers", load.workers, "no process would send the load.", _ONE_OR_MORE)
-    if load.prompts.kind == "multi_turn" and not is_closed(load.pattern):
+    if (load.prompts.kind == "multi_turn" or load.prompts.turns > 1) and not is_closed(load.pattern):
         consequence = "turns wait for each other, so no rate can be promised for them."
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
 
@@ -228,9 +228,12 @@ def _prompt_problems(plan: PromptPlan) -> Iterator[Problem]:
         yield Problem("--prefix-tokens", plan.prefix_tokens, consequence, repair)
     if plan.kind == "shared_prefix" and plan.groups < 1:
         yield Problem("--groups", plan.groups, "there would be no prefix to share.", _ONE_OR_MORE)
-    if plan.kind == "multi_turn" and plan.turns < 1:
+    if plan.kind in ("multi_turn", "file") and plan.turns < 1:
         yield Problem("--turns", plan.turns, "a conversation would have no turn.", _ONE_OR_MORE)
-    if plan.served_answers and (plan.kind != "multi_turn" or plan.turns < 2):
+    if plan.served_answers and (plan.kind not in ("multi_turn", "file") or plan.turns < 2):
         yield Problem("--answers", "served", "only conversations repeat answers.", "add --turns, 2 or more.")
     if plan.kind == "file" and not plan.file:
         yield Problem("--file", NOT_SET, "there would be no prompt.", "give the path of a file with texts.")
+    if plan.min_chars < 0 or (plan.max_chars is not None and plan.max_chars < max(1, plan.min_chars)):
+        value, consequence = f"{plan.min_chars}, {plan.max_chars}", "no entry of the file has such a length."
+        yield Problem("--min-chars, --max-chars", value, consequence, "give 0 or more, and a larger number or none.")

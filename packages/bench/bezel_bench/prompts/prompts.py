@@ -22,7 +22,7 @@ from typing import Any
 from bezel_base.errors import Problem, UserError
 from bezel_base.text import counting
 from bezel_bench.load.plan import GENERATING, Bodies, Body, Load, PromptPlan
-from bezel_bench.prompts.datasets import read_entries, read_text
+from bezel_bench.prompts.datasets import read_text
 from bezel_bench.prompts.lengths import Lengths, lengths_of
 from bezel_bench.prompts.media import with_media
 from bezel_bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
@@ -31,6 +31,8 @@ from bezel_bench.server.http_probe import Ask
 
 _MOST_DISTINCT = 12  # own words at the beginning of a prompt
 _FILLERS = 8
+# Of prompts from a file, in which no word is drawn: they shape no generated prompt.
+_OF_FILE = ("column", "length_column", "min_chars", "max_chars")
 # With fewer bits two of some thousand prompts may begin alike.
 _BITS = 32
 _RANKED = b', "query": "Which of these texts is about the harbour?", "documents": ["'
@@ -212,18 +214,6 @@ class _Replies(_Conversation):
 
 
 @dataclass(frozen=True)
-class _Texts:
-    """The requests of a file, repeated in order."""
-
-    bodies: tuple[bytes, ...]
-    asked_tokens: int
-    turns: int = 1
-
-    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
-        return Body(self.bodies[index % len(self.bodies)], self.asked_tokens)
-
-
-@dataclass(frozen=True)
 class _Recorded:
     """The requests of a trace: equal blocks have equal words, and what no block covers has words of its own.
 
@@ -274,7 +264,9 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     if plan.kind == "lengths":
         return _of_lengths(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
     if plan.kind == "file":
-        return _of_file(load, made)
+        from bezel_bench.prompts.file_prompts import file_prompts  # late: it builds on this module
+
+        return file_prompts(load)
     tokenizer = Tokenizer(ask, load)
     learned = vocabulary or learn(load, ask)
     bodies, wanted = _bodies(load, made, learned, tokenizer)
@@ -295,29 +287,6 @@ def learn(load: Load, ask: Ask) -> Vocabulary:
     """Learn the vocabulary of a load's server, for several loads of the same model and endpoint."""
     made = frame(load)
     return Tokenizer(ask, load).learn(lambda text: made.body((json_escape(text),)))
-
-
-def _of_file(load: Load, made: Frame) -> Prompts:
-    """The entries of a file as requests.
-
-    Raises:
-        UserError: The file cannot be read, or has messages that the endpoint does not take.
-    """
-    name = Path(load.prompts.file).name
-    entries = read_entries(Path(load.prompts.file))
-    texts = [entry.text for entry in entries]
-    if not made.chat and None in texts:
-        consequence = f"entry {texts.index(None) + 1} has several messages, and this endpoint takes one text."
-        raise UserError(Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out."))
-    bodies = [
-        made.body((json_escape(text),)) if text is not None else made.of_messages(entry.messages)
-        for entry, text in zip(entries, texts, strict=True)
-    ]
-    note = (
-        f"{counting.format_count(len(entries), 'entries')} of {name}, repeated in order: a repeated one may "
-        "come from a cache"
-    )
-    return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
 
 
 def _of_trace(load: Load, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Prompts:
@@ -437,5 +406,10 @@ def _turn_frame(made: Frame, vocabulary: Vocabulary, tokenizer: Tokenizer) -> in
 
 
 def _key(load: Load) -> bytes:
-    shaping = (asdict(load.prompts), repr(load.pattern), asdict(load.stop), load.target.endpoint)
+    shaping = (
+        {name: value for name, value in asdict(load.prompts).items() if name not in _OF_FILE},
+        repr(load.pattern),
+        asdict(load.stop),
+        load.target.endpoint,
+    )
     return blake2b(repr(shaping).encode(), digest_size=32).digest()

@@ -54,6 +54,10 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         image_size=options.image_size,
         audio_seconds=options.audio_seconds,
         file=options.file if recorded is None else str(options.trace),
+        column=options.column,
+        length_column=options.length_column,
+        min_chars=options.min_chars,
+        max_chars=options.max_chars,
         seed=options.seed,
         run=options.run_id or secrets.token_hex(4),
     )
@@ -95,7 +99,7 @@ def _trace_requests(options: argparse.Namespace) -> tuple[Traced, ...] | None:
 def _kind(options: argparse.Namespace) -> PromptKind:
     requested: dict[PromptKind, bool] = {
         "file": bool(options.file),
-        "multi_turn": options.turns != 1,
+        "multi_turn": options.turns != 1 and not options.file,
         "shared_prefix": options.prefix_tokens != 0,
         "lengths": bool(options.input_lengths or options.output_lengths),
     }

@@ -85,6 +85,11 @@ _RUN = (
         lambda options: bool(options.file) and not _has_random_gaps(options),
         "prompts are those of --file, and no gap is drawn.",
     ),
+    *(
+        OptionRule(name, lambda options: not options.file, "it chooses among the entries of --file.", "add --file")
+        for name in ("column", "length_column", "min_chars", "max_chars")
+    ),
+    OptionRule("output_tokens", lambda options: bool(options.length_column), "--length-column has each length."),
     OptionRule("run_id", lambda options: bool(options.file), "--file sends the same prompts in every run."),
 )
 _SERVER = (
