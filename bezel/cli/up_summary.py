@@ -45,7 +45,7 @@ def summary(
         **{f"lease {name}": _lease(_at(leases, name), serving=not not_serving) for name in leases},
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
-        "price": _price(_at(outputs, "plan", "cost")),
+        **_prices(outputs),
         "price basis": _basis(_at(outputs, "plan", "cost")),
         "checked" if not not_serving else "checked before": _verdict(
             _at(outputs, "smoke", "verdict"), serving=not not_serving
@@ -140,7 +140,24 @@ def _memory(fit: Mapping[str, object]) -> str:
     return f"{line} (planned)" if line else ""
 
 
-def _price(cost: Mapping[str, object]) -> str:
+def _prices(outputs: Mapping[str, object]) -> dict[str, str]:
+    """The price; where several regions or an address add to it, that of an instance in each, and the sum."""
+    cost, total = _at(outputs, "plan", "cost"), _at(outputs, "plan", "cost", "total")
+    regions = _at(total, "regions")
+    if not total or "usd_per_lease" in cost:
+        return {"price": _price(cost)}
+    if len(regions) < 2:
+        rows = {"price of an instance": _price(cost)}
+    else:
+        rows = {f"price in {name}": _price(_at(regions, name), months=False) for name in regions}
+    together = (
+        f"{_usd(total, 'usd_per_hour_all_instances')} per hour at most, {_usd(total, 'usd_per_month_without_traffic')} "
+        "per month without traffic"
+    )
+    return rows | {"price in all": together}
+
+
+def _price(cost: Mapping[str, object], *, months: bool = True) -> str:
     if not cost:
         return ""
     if "usd_per_lease" in cost:
@@ -150,9 +167,11 @@ def _price(cost: Mapping[str, object]) -> str:
             f"accelerators; with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
             f"{_usd(cost, 'usd_per_lease_with_gateway', 2)} for {hours}"
         )
+    hour = f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs"
+    if not months:
+        return hour
     return (
-        f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
-        f"{_usd(cost, 'usd_per_month_always_on')} per month if always on, "
+        f"{hour}, {_usd(cost, 'usd_per_month_always_on')} per month if always on, "
         f"{_usd(cost, 'usd_per_month_without_traffic')} per month without traffic"
     )
 

@@ -75,6 +75,17 @@ def test_tells_regions_and_address_and_asks_the_first_region(outputs: dict[str, 
     assert "url us-east4" not in summary("l4-qat", outputs, behind="x")
 
 
+@pytest.mark.parametrize("regions", [["us-east4", "europe-west4"], ["us-east4"]])
+def test_the_price_of_regions_and_address_is_their_sum(outputs: dict[str, Any], regions: list[str]) -> None:
+    total = {"usd_per_hour_all_instances": 2.118, "usd_per_month_without_traffic": 18.25}
+    outputs["plan"]["cost"]["total"] = total | {"regions": {each: {"usd_per_hour": 1.0465} for each in regions}}
+    rows = [" ".join(line.split()) for line in summary("l4-qat", outputs, behind="x").splitlines()]
+    assert "price in all 2.118 USD per hour at most, 18.25 USD per month without traffic" in rows
+    in_each = [f"price in {each} 1.0465 USD per hour while an instance runs" for each in regions]
+    assert [each for each in in_each if each in rows] == (in_each if len(regions) > 1 else [])
+    assert any(row.startswith("price of an instance 1.0465 USD") for row in rows) is (len(regions) == 1)
+
+
 @pytest.mark.parametrize("simulated", [True, False])
 def test_says_simulated_beside_the_figures_when_and_only_when_they_are(
     outputs: dict[str, Any], simulated: bool

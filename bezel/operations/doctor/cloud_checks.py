@@ -239,10 +239,11 @@ def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:
         repair = f"compare it with the region of {stack} by hand."
         return check("weights", subject, "unknown", f"expected a location of the catalogue, got {where}", repair)
     if warning := transfer.warning():
-        repair = f"copy the model into a bucket in {transfer.far[0]}, and set `bezel:weights.bucket` of {stack} to it."
-        if len(transfer.regions) > 1:
-            copy = f"`bezel weights copy {shell_word(stack)}`"
-            repair = f"give each region a copy: `bezel:weights: {{regional_buckets: true}}` in {stack}, then {copy}."
+        repair = (
+            f"set `bezel:weights: {{regional_buckets: true}}` in {stack}, and `bezel weights copy {shell_word(stack)}`."
+            if transfer.may_copy
+            else f"copy the model into a bucket in {transfer.far[0]}, and set `bezel:weights.bucket` of {stack} to it."
+        )
         return check("weights", subject, "warning", warning, repair)
     amount = transfer.usd
     costs = f"{text(amount, 2)} USD" if isinstance(amount, Priced) else f"an unknown amount: {amount.reason}"
