@@ -10,8 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from bezel.planner.fallback.gateway_checks import RETURN, detection_seconds
+from bezel_base.text.redaction import redact
 from bezel_components.config.gateway import gateway_configuration
-from bezel_components.config.gateway_fallback import PROBE_ATTEMPTS, SERVED_BY, FallbackUrlError
+from bezel_components.config.gateway_fallback import PROBE_ATTEMPTS, SERVED_BY, FallbackUrlError, identity_program
 from bezel_localcloud.access.certificates import server_certificate
 from tests.support.localcloud.gateway_harness import Gateway, Node, missing_proxy, nodes, until
 from tests.support.localcloud.metadata_server import MetadataServer, number_of
@@ -246,6 +247,11 @@ def test_an_identity_is_sent_only_over_verified_tls(tmp_path: Path, host: str, t
 def test_an_identity_is_sent_to_no_other_address(url: str) -> None:
     with pytest.raises(FallbackUrlError, match="send its identity there"):
         gateway_configuration(["10.64.0.5"], 8000, fallback=url)
+
+
+def test_policies_take_no_text_of_the_gateway_for_a_secret() -> None:
+    texts = [gateway_configuration(["10.64.0.5"], 8000, fallback="https://chat.run.app"), identity_program()]
+    assert [redact(text) for text in texts] == texts
 
 
 def test_the_configuration_without_a_fallback_has_nothing_of_one() -> None:

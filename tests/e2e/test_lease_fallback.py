@@ -11,7 +11,7 @@ import pytest
 
 from bezel.planner.fallback.gateway_checks import RETURN, detection_seconds
 from bezel_components.config.gateway_fallback import SERVED_BY
-from tests.support.e2e.rehearsal import Rehearsal, Run
+from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal, Run
 from tests.support.localcloud.gateway_harness import missing_proxy
 from tests.support.localcloud.streaming_users import Users
 
@@ -38,7 +38,7 @@ def stage(tmp_path: Path) -> Iterator[Rehearsal]:
 
 
 def up(stage: Rehearsal) -> Run:
-    run = stage.local("up", STACK)
+    run = stage.local("up", STACK, "--", *BOTH_PACKS)
     assert run.code == 0, run.text
     return run
 

@@ -57,6 +57,20 @@ def test_a_lease_costs_until_its_end_and_without_traffic_too(tmp_path: Path) -> 
     assert report.usd_per_lease == pytest.approx(report.usd_per_hour_at_most * 4, abs=Decimal("0.01"))
     assert report.usd_per_month_at_most is None
     assert "per month" not in report.text()
+    assert report.usd_per_hour_of_fallback is None
+    assert "fallback" not in report.text()
+
+
+def test_a_fallback_costs_while_it_serves_and_while_one_takes_over(tmp_path: Path) -> None:
+    chosen = {"accelerator": "nvidia-l4", "region": "us-east4", "model": "gemma-4-12b-it-qat-w4a16"}
+    report = costs(tmp_path, "v6e1-12b", fallback=chosen, cost={})
+    # An L4 with 4 CPUs and 16 GiB, and the gateway's two instances.
+    assert report.usd_per_hour_of_fallback == pytest.approx(Decimal("1.2283"), abs=Decimal("0.0001"))
+    assert report.usd_per_hour_at_most is not None
+    assert report.usd_per_hour_in_a_change == pytest.approx(
+        report.usd_per_hour_at_most + Decimal("1.0465"), abs=Decimal("0.0001")
+    )
+    assert "per hour of the fallback   1.23 USD" in report.text()
 
 
 SCHEDULE = """

@@ -94,6 +94,12 @@ class Cost(Result):
         description="what the schedule or the hours save, against its most expensive hour at all times; null without"
     )
     usd_per_lease: Usd | None = Field(description="all leased machines with their gateway until the end; null without")
+    usd_per_hour_of_fallback: Usd | None = Field(
+        description="all instances of the fallback and the gateway, while no lease serves; null without a fallback"
+    )
+    usd_per_hour_in_a_change: Usd | None = Field(
+        description="leases, gateway and fallback, while one takes over from the other; null without a fallback"
+    )
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
     usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
     usd_of_transfer_per_cold_start: Usd | None = Field(
@@ -122,6 +128,7 @@ class Cost(Result):
             ("per month at most", None if self.lease_seconds else _usd(self.usd_per_month_at_most)),
             ("per month without traffic", None if ends_for_good else _usd(self.usd_per_month_without_traffic)),
             ("saved per month", None if self.usd_per_month_saved is None else _usd(self.usd_per_month_saved)),
+            *((name, _usd(amount)) for name, amount in self._states() if amount is not None),
             ("per lease", _usd(self.usd_per_lease) if self.lease_seconds else None),
             ("per cold start", _range(self.usd_per_cold_start)),
             ("weights of a cold start", _usd(self.usd_of_transfer_per_cold_start)),
@@ -145,6 +152,12 @@ class Cost(Result):
         for region, amount in address.usd_per_gib.items():
             yield f"address, a GiB in and out of {region}", _usd(amount)
         yield "not included in that", ", ".join(address.not_included)
+
+    def _states(self) -> tuple[tuple[str, Decimal | None], ...]:
+        return (
+            ("per hour of the fallback", self.usd_per_hour_of_fallback),
+            ("per hour in a change", self.usd_per_hour_in_a_change),
+        )
 
 
 def cost(context: Context, arguments: CostArguments) -> Cost:
@@ -170,6 +183,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         saved = None if made.cost.average_min is None else total(each.monthly_saved for each in costs)
         highest, at_most, missing = sums.hourly_at_max, sums.monthly_at_max, sums.missing
         lines = _service_lines(made)
+    fallback = of if isinstance(of, LeaseTotal) and of.fallback is not None else None
     transfer, tokens = made.transfer(), made.token_cost
     return Cost(
         stack=arguments.stack,
@@ -181,6 +195,8 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_month_without_traffic=_amount(month),
         usd_per_month_saved=_amount(saved),
         usd_per_lease=_amount(of.lease_at_max) if isinstance(of, LeaseTotal) else None,
+        usd_per_hour_of_fallback=_amount(fallback.fallback_at_max) if fallback else None,
+        usd_per_hour_in_a_change=_amount(fallback.hourly_in_a_change) if fallback else None,
         lease_seconds=of.run_seconds if isinstance(of, LeaseTotal) else None,
         usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
         usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),

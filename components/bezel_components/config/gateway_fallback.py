@@ -149,7 +149,7 @@ def _identity(url: str) -> list[str]:
         *_errors(),
         f"    http-request lua.fallback_identity {url}",
         f"    {no_identity} hdr Retry-After 10 unless {{ var(txn.identity) -m found }}",
-        '    http-request set-header X-Serverless-Authorization "Bearer %[var(txn.identity)]"',
+        "    http-request set-header X-Serverless-Authorization %[var(txn.identity)]",
         f"    http-request set-header Host {host}",
         "    default_backend service",
     ]

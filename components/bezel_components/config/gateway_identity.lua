@@ -2,9 +2,10 @@
 --
 -- The action is called for each request, so it needs no timer, which would stand still without requests (and so
 -- without a CPU). It keeps the token until a minute before its end; requests that come meanwhile wait for one answer.
--- Without a valid token `txn.identity` stays unset. No token and no part of one is logged.
+-- Without a valid token `txn.identity`, the value of a header, stays unset. No token and no part of one is logged.
 local HOST = os.getenv("GCE_METADATA_HOST") or "169.254.169.254"
 local PATH = "/computeMetadata/v1/instance/service-accounts/default/identity?audience="
+local SCHEME = "Bearer "
 local MARGIN = 60
 local TIMEOUT = 5000
 local token, ends_at, is_asked = nil, 0, false
@@ -29,7 +30,7 @@ core.register_action("fallback_identity", { "http-req" }, function(txn, audience
     is_asked = true
     local is_done, reason = pcall(ask, txn, audience)
     is_asked = false
-    if not is_done then core.Warning("no identity token: " .. tostring(reason)) end
+    if not is_done then core.Warning("no identity, as " .. tostring(reason)) end
   end
-  if os.time() < ends_at then txn:set_var("txn.identity", token) end
+  if os.time() < ends_at then txn:set_var("txn.identity", SCHEME .. token) end
 end, 1)
