@@ -183,7 +183,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         saved = None if made.cost.average_min is None else total(each.monthly_saved for each in costs)
         highest, at_most, missing = sums.hourly_at_max, sums.monthly_at_max, sums.missing
         lines = _service_lines(made)
-    fallback = of if isinstance(of, LeaseTotal) and of.fallback is not None else None
+    of_both = made.cost if isinstance(made, LeasePlan) and made.fallback is not None else None
     transfer, tokens = made.transfer(), made.token_cost
     return Cost(
         stack=arguments.stack,
@@ -195,8 +195,8 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_month_without_traffic=_amount(month),
         usd_per_month_saved=_amount(saved),
         usd_per_lease=_amount(of.lease_at_max) if isinstance(of, LeaseTotal) else None,
-        usd_per_hour_of_fallback=_amount(fallback.fallback_at_max) if fallback else None,
-        usd_per_hour_in_a_change=_amount(fallback.hourly_in_a_change) if fallback else None,
+        usd_per_hour_of_fallback=_amount(of_both.fallback_at_max) if of_both else None,
+        usd_per_hour_in_a_change=_amount(of_both.hourly_in_a_change) if of_both else None,
         lease_seconds=of.run_seconds if isinstance(of, LeaseTotal) else None,
         usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
         usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),
