@@ -167,6 +167,19 @@ def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google:
 
 
 @pytest.mark.slow
+def test_weights_of_a_fallback_are_checked_beside_those_of_its_lease(google: Google) -> None:
+    lease = L4.replace("-qat-w4a16", "").replace("nvidia-l4", "v6e-1")
+    terms = "  bezel:vllm: {max-model-len: 8192}\n  bezel:lease: {zones: [{zone: us-east5-a}]}\n"
+    google.write("one", lease + terms)
+    model = "gs://acme-models/gemma-4-12B-it"
+    assert {each.subject for each in google.of("weights")} == {model, "location of gs://acme-models, one"}
+    fallback = "  bezel:fallback: {accelerator: nvidia-l4, model: gemma-4-12b-it-qat-w4a16}\n"
+    google.write("one", lease + terms + fallback)
+    subjects = {each.subject for each in google.of("weights")}
+    assert subjects == {model, f"{model}-qat-w4a16-ct", "location of gs://acme-models, one"}
+
+
+@pytest.mark.slow
 def test_missing_weights_are_named(google: Google) -> None:
     google.files.pop("config.json")
     (check, _) = google.of("weights")

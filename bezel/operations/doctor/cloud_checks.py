@@ -97,16 +97,20 @@ def _quota_keys(plan: AnyPlan, project: str) -> Iterator[tuple[str, tuple[Need, 
     """What a stack needs, together or in each region, and what a shortage there means."""
     if isinstance(plan, LeasePlan):
         yield project, needs_of(plan), "any place"
+        if plan.fallback is not None:
+            yield project, needs_of_service(plan.fallback.plan, plan.fallback.service), "each"
         return
     for region, service in zip(plan.regions, plan.services, strict=True):
         yield project, needs_of_service(plan, service), "optional" if region.optional else "each"
 
 
-def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:
-    weights = plan.weights
-    if weights.bucket is None:
-        return []
-    return [folder for bucket in stack_buckets(plan) for folder in _folders_of(bucket, weights)]
+def _folders(plan: AnyPlan, project: str) -> list[_Folder]:
+    weights, folders = plan.weights, list[_Folder]()
+    if weights.bucket is not None:
+        folders += [folder for bucket in stack_buckets(plan) for folder in _folders_of(bucket, weights)]
+    if isinstance(plan, LeasePlan) and plan.fallback is not None:
+        folders += [each for each in _folders(plan.fallback.plan, project) if each not in folders]
+    return folders
 
 
 def _folders_of(bucket: str, weights: WeightsPlan) -> list[_Folder]:
@@ -186,16 +190,23 @@ def _quotas(
 def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> Iterable[Check]:
     if not isinstance(plan, LeasePlan):
         return [_region(stack, plan, each.region) for each in plan.regions]
+    fallback = plan.fallback
+    of_fallback = [] if fallback is None else [_region(stack, fallback.plan, fallback.service.region)]
+    return [_zones(client, stack, plan, project), *of_fallback]
+
+
+def _zones(client: GoogleClient, stack: str, plan: LeasePlan, project: str) -> Check:
+    """Whether the zones of a lease have its hardware."""
     terms = plan.terms
     kind = terms.hardware.id if terms.back_end == "queued_resource" else terms.hardware.machine_type
     api = back_end_of(terms.back_end, client, project)
     zones = [zone.zone for zone in terms.zones]
     lacking = [zone for zone in zones if not api.has_hardware(zone, kind)]
     if not lacking:
-        return [check("regions", stack, "ok", f"{kind} exists in {', '.join(zones)}; no API states free capacity")]
+        return check("regions", stack, "ok", f"{kind} exists in {', '.join(zones)}; no API states free capacity")
     repair = f"correct `lease.zones` of {stack}: `bezel zones {shell_word(stack)}` shows the others."
     text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
-    return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
+    return check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)
 
 
 def _region(stack: str, plan: Plan, region: str) -> Check:
