@@ -12,15 +12,15 @@ from tests.support.e2e.rehearsal import Run
 URL = f"https://{DOMAIN}"
 
 
-def typed(stack: RegionsStack, command: str, *arguments: str) -> Run:
+def run_command(stack: RegionsStack, command: str, *arguments: str) -> Run:
     """A command about the stack, in a shell that knows the cloud."""
     variables = stack.rehearsal.variables()
     return stack.rehearsal.bezel(*command.split(), "l4-qat", *arguments, **variables)
 
 
-def shown(stack: RegionsStack, command: str, *arguments: str) -> dict[str, Any]:
+def json_of(stack: RegionsStack, command: str, *arguments: str) -> dict[str, Any]:
     """The result of a command as JSON."""
-    text = typed(stack, command, *arguments, "--json").text
+    text = run_command(stack, command, *arguments, "--json").text
     document: dict[str, Any] = json.loads(text[text.index("{") :])
     return document
 
@@ -28,23 +28,23 @@ def shown(stack: RegionsStack, command: str, *arguments: str) -> dict[str, Any]:
 @pytest.mark.wide
 def test_commands_use_the_address_and_say_which_region_each_part_is_of(two: RegionsStack) -> None:  # noqa: F811
     two.client()  # the certificate is issued
-    endpoint = shown(two, "endpoint")
+    endpoint = json_of(two, "endpoint")
     assert (endpoint["url"], endpoint["audience"], endpoint["address"]["answers"]) == (URL, URL, True)
     assert [each["region"] for each in endpoint["regions"]] == [A, B]
     assert f"--connect-to {DOMAIN}:443:" in endpoint["curl"]
-    answer = shown(two, "query", "Say hello.", "--wake")
+    answer = json_of(two, "query", "Say hello.", "--wake")
     assert (answer["finish_reason"] is not None, answer["notes"]) == (True, [])
-    status = shown(two, "status")["stacks"][0]
+    status = json_of(two, "status")["stacks"][0]
     assert (status["verdict"], status["certificate"]["state"]) == ("ready", "active")
     assert [(each["region"], each["verdict"]) for each in status["regions"]] == [(A, "ready"), (B, "ready")]
     with_address = float(status["usd_per_hour"]) - sum(float(each["usd_per_hour"]) for each in status["regions"])
     assert round(with_address, 4) == 0.025
-    logs = shown(two, "logs", "--limit", "500")
+    logs = json_of(two, "logs", "--limit", "500")
     assert {line["region"] for line in logs["lines"]} == {A, B}
-    assert {line["region"] for line in shown(two, "logs", "--region", B)["lines"]} == {B}
+    assert {line["region"] for line in json_of(two, "logs", "--region", B)["lines"]} == {B}
     two.fault("region-drain", region=A)
-    assert typed(two, "query", "Say hello.", "--wake").code == 0, "the other region answers at the address"
+    assert run_command(two, "query", "Say hello.", "--wake").code == 0, "the other region answers at the address"
     two.mend()
-    refused = typed(two, "metrics", "--region", "asia-east1")
+    refused = run_command(two, "metrics", "--region", "asia-east1")
     assert (refused.code, f"name one of {A}, {B}" in refused.text) == (1, True)
-    assert typed(two, "rollback").code != 0
+    assert run_command(two, "rollback").code != 0
