@@ -16,6 +16,7 @@ to set there. Leaves out the services, which check who calls: the balancer passe
 - Names are chosen by the provider (`NAME-1a2b3c4`): a fixed name would be deleted before its successor is made, which
   Google refuses for what is in use. So another domain, service or region passes in one update, with the new one made
   first. Nothing here changes the address itself.
+- A service behind it is best deleted some time after the balancer has left it: `ServiceDrain` waits for that.
 - A deploy does not wait for the certificate: it is issued minutes to hours after its record is there, and until then
   clients cannot connect.
 - A record of the same name and type that was in the zone before is replaced, as the provider does it.
@@ -47,6 +48,9 @@ from bezel.planner.address.failover import EJECTION_SECONDS, FAILURES, SWEEP_SEC
 from bezel_base.errors import Problem
 from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.base.arguments import ComponentArgs, child_options
+from bezel_components.base.check_resource import CheckResource
+from bezel_components.base.dynamic import own_urn
+from bezel_components.providers.service_drain import ServiceDrainProvider
 
 APIS = ("compute.googleapis.com", "certificatemanager.googleapis.com", "dns.googleapis.com")
 """APIs that the resources need; the last one only with a zone."""
@@ -241,3 +245,28 @@ def _outlier_detection(regions: int) -> dict[str, Any]:
         "baseEjectionTime": {"seconds": EJECTION_SECONDS},
         "maxEjectionPercent": 100 * (regions - 1) // regions,
     }
+
+
+class ServiceDrainArgs(ComponentArgs):
+    """Arguments of `ServiceDrain`."""
+
+    project: str
+    service: str
+    """`projects/P/locations/L/services/S`; another one replaces the wait, so the former service has its own."""
+    stack: str
+    """Value of the label `stack` of the address's forwarding rule."""
+    seconds: float = Field(300, ge=0)
+    """Length of the wait: as long as the provider lets connections of a backend service drain."""
+
+
+class ServiceDrain(CheckResource, module="components", name="ServiceDrain"):
+    """Wait before a service behind an address is deleted, in which requests that it has begun may end.
+
+    The balancer was updated before: a service of another name or region has taken over. Its proxies hear of that one
+    after the other. Make this depend on the service, and the address depend on this. In a destroy no rule of the stack
+    is left by then, so it does not wait.
+    """
+
+    def __init__(self, name: str, args: ServiceDrainArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        token = "pulumi-python:dynamic/components:ServiceDrain"  # noqa: S105 - a type token
+        super().__init__(ServiceDrainProvider(), name, {**args.model_dump(), "urn": own_urn(name, token, opts)}, opts)

@@ -180,6 +180,13 @@ _CHECKS = (
         provider="bezel_components.providers.model_files",
     ),
     Check(
+        "bezel:components:ServiceDrain",
+        "bezel_components.global_address",
+        "ServiceDrain",
+        {},
+        provider="bezel_components.providers.service_drain",
+    ),
+    Check(
         "bezel:components:TrafficSwitch",
         "bezel_components.traffic_switch",
         "TrafficSwitch",

@@ -132,11 +132,11 @@ def declare(
             before=[each.last for each in regions.values()][-1:],
             after=names[number + 1 :],
         )
-    last = regions[names[-1]].last
+    earlier = (apis, regions[names[-1]].last, *(drain for each in regions.values() for drain in each.drain))
     services = {service.region: service.name for service in plan.services}
     revisions = [each.revision for each in regions.values()]
     labels = plan.service.labels
-    address = declare_address(plan, children, services, labels, apis, last, revisions=revisions)
+    address = declare_address(plan, children, services, labels, *earlier, revisions=revisions)
     return DeclaredService(regions, address)
 
 

@@ -49,7 +49,7 @@ from bezel_services.prerequisites import (
     stack_budget,
     weights,
 )
-from bezel_services.regions.address import audiences, declare_address
+from bezel_services.regions.address import audiences, declare_address, declare_drain
 from bezel_services.regions.deployed import Deployed
 from bezel_services.smoke_tests import check_and_measure
 from bezel_smoke.benchmark import ShortBenchmark
@@ -200,7 +200,8 @@ def declare(
         for name, lease in leases.items()
     }
     behind = {plan.gateway.region: plan.gateway.name}
-    address = declare_address(plan, children, behind, plan.labels, apis, gateway, benchmark)
+    drain = declare_drain(plan, children, gateway.resource_name, plan.labels, gateway)
+    address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark)
     return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
 
 

@@ -50,6 +50,8 @@ def test_regions_come_and_go_and_services_are_renamed_under_callers(stack: Regio
         run = stack.deploy(regions=[B, C], service_name="answers")
     client.saw_nothing()
     assert {f"deleted vllm-benchmark-{A}", f"created vllm-benchmark-{C}"} <= changes(run)
+    ends = [run.text.index(f" vllm-{name} deleted") for name in (f"drain-{A}", f"service-{A}-service")]
+    assert ends == sorted(ends), "requests have time to end before their service is deleted"
     assert stack.services() == {(B, "answers"), (C, "answers")}
     assert stack.serving_regions() == {B, C}
     assert stack.rehearsal.outputs()["address"] == outputs["address"], "callers keep their way"

@@ -2,8 +2,8 @@
 
 It is made after the last region has passed its checks, and its parts are replaced after that: a changed domain, name or
 list of regions never leads to a service that is not there. A service accepts tokens for the address that the state has
-too, so callers of a domain that is about to be replaced are let in until the balancer leaves it; the deploy after that
-ends it.
+too, so callers of a domain that is about to be replaced are let in until the balancer leaves it; the next deploy ends
+that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from bezel.planner import AnyPlan
-from bezel_components.global_address import GlobalAddress, GlobalAddressArgs
+from bezel_components.global_address import GlobalAddress, GlobalAddressArgs, ServiceDrain, ServiceDrainArgs
 from bezel_services.children import Children
 from bezel_services.regions.deployed import Deployed
 from bezel_smoke.address import AddressCheck, AddressCheckArgs
@@ -28,6 +28,24 @@ def audiences(plan: AnyPlan, deployed: Deployed) -> tuple[str, ...]:
             " deploy, and the next one ends that tokens for it are accepted."
         )
     return tuple(filter(None, (plan.address.url, former)))
+
+
+def declare_drain(
+    plan: AnyPlan, children: Children, service: str, labels: Mapping[str, str], *earlier: pulumi.Resource
+) -> tuple[pulumi.Resource, ...]:
+    """Declare the wait before a service behind the address is deleted; () without an address.
+
+    Args:
+        plan: Plan of the service.
+        children: Children of its component, or those of a region.
+        service: `projects/P/locations/L/services/S`.
+        labels: Labels of the address.
+        earlier: The service.
+    """
+    if plan.address is None:
+        return ()
+    args = ServiceDrainArgs(project=plan.project, service=service, stack=labels["stack"])
+    return (ServiceDrain(children.name_of("drain"), args, opts=children.after(*earlier)),)
 
 
 def declare_address(

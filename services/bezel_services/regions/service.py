@@ -28,6 +28,7 @@ from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.prerequisites import INGRESS, container_image, stack_budget
+from bezel_services.regions.address import declare_drain
 from bezel_services.regions.failure import failure_hook
 from bezel_services.settings.late_inputs import LateInputs
 from bezel_services.smoke_tests import check_and_measure, template_fingerprint
@@ -71,6 +72,7 @@ class RegionService:
         health: The health check.
         benchmark: The short benchmark.
         last: The last resource: what comes after this region waits for it.
+        drain: The wait before the service is deleted, where an address leads to it.
     """
 
     service: CloudRunGpuService
@@ -79,6 +81,7 @@ class RegionService:
     health: HealthCheck
     benchmark: ShortBenchmark
     last: pulumi.Resource
+    drain: tuple[pulumi.Resource, ...]
 
 
 def is_gated(plan: Plan) -> bool:
@@ -126,10 +129,11 @@ def declare_region(
         earlier=(service,) if switch is None else (service, switch),
         hooks=None if telling is None else pulumi.ResourceHookBinding(on_error=[telling]),
     )
+    drain = declare_drain(shared.plan, children, service.resource_name, planned.labels, service)
     if not gated:
-        return RegionService(service, service.revision, image, health, benchmark, benchmark)
+        return RegionService(service, service.revision, image, health, benchmark, benchmark, drain)
     move = TrafficSwitch(traffic, _switch_args(service), opts=children.after(benchmark))
-    return RegionService(service, move.revision, image, health, benchmark, move)
+    return RegionService(service, move.revision, image, health, benchmark, move, drain)
 
 
 def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> TrafficSwitchArgs:
