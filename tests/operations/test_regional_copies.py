@@ -45,6 +45,7 @@ def test_copy_fills_the_bucket_of_each_region(shelf: Shelf, tmp_path: Path) -> N
     (project / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
     regions = "bezel:regions: [us-east4, europe-west4]\n  bezel:weights: {regional_buckets: true}"
     text = (ROOT / "Pulumi.l4-qat.yaml").read_text().replace("bezel:region: us-east4", regions)
+    text = text.replace("max_hourly_usd: 1.10", "max_hourly_usd: 3")
     (project / "Pulumi.l4-qat.yaml").write_text(text)
     shown: list[str] = []
     with Context(project, dict(os.environ), show=shown.append) as context:
