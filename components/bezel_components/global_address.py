@@ -253,7 +253,7 @@ class ServiceDrainArgs(ComponentArgs):
     project: str
     service: str
     """`projects/P/locations/L/services/S`; another one replaces the wait, so the former service has its own."""
-    stack: str
+    stack_label: str
     """Value of the label `stack` of the address's forwarding rule."""
     seconds: float = Field(300, ge=0)
     """Length of the wait: as long as the provider lets connections of a backend service drain."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.rest.fake_google import Server
 
 SERVICE = "projects/acme-llm/locations/us-east4/services/chat"
-PROPS: dict[str, Any] = {"project": "acme-llm", "service": SERVICE, "stack": "chat-prod", "seconds": 300.0}
+PROPS: dict[str, Any] = {"project": "acme-llm", "service": SERVICE, "stack_label": "chat-prod", "seconds": 300.0}
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from bezel_components.base.dynamic import Progress
 _REQUEST_SECONDS = 30.0
 _STEP_SECONDS = 15.0
 _NEVER_USED = "has not been used in project"
-_SETTINGS = ("project", "stack", "seconds")
+_SETTINGS = ("project", "stack_label", "seconds")
 
 
 class ServiceDrainProvider(ResourceProvider):
-    """Provider of `ServiceDrain`. Inputs: project, service, stack, seconds."""
+    """Provider of `ServiceDrain`. Inputs: project, service, stack_label, seconds."""
 
     serialize_as_secret_always = False
     clock = staticmethod(clock_of)
@@ -64,6 +64,6 @@ def _has_address(props: Mapping[str, Any]) -> bool:
     try:
         with GoogleClient(timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
             listed = client.pages(rules, "items")
-            return any((rule.get("labels") or {}).get("stack") == props["stack"] for rule in listed)
+            return any((rule.get("labels") or {}).get("stack") == props["stack_label"] for rule in listed)
     except RestError as error:
         return not (isinstance(error, ApiError) and _NEVER_USED in error.message)

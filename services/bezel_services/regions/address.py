@@ -44,7 +44,7 @@ def declare_drain(
     """
     if plan.address is None:
         return ()
-    args = ServiceDrainArgs(project=plan.project, service=service, stack=labels["stack"])
+    args = ServiceDrainArgs(project=plan.project, service=service, stack_label=labels["stack"])
     return (ServiceDrain(children.name_of("drain"), args, opts=children.after(*earlier)),)
 
 
