@@ -2,7 +2,7 @@
 
 BEZEL_TRAFFIC names the folder of recordings; its `balancer/` holds lives of 40 resources of 16 types, single changes,
 wrong values, imports. `KNOWN` names what differs, with the reason. Not compared: the requests of changes whose programs
-the recordings leave out (http/*.update-NAME*) and the engine's steps; drift is in test_recorded_drift.py.
+the recordings leave out (http/*.update-NAME*). Drift and the engine's steps have tests of their own.
 """
 
 import json
