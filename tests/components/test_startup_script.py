@@ -119,6 +119,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.wide_except("docker-pull", "docker-inspect")
 @pytest.mark.parametrize("step", FAILURES)
 def test_what_fails_for_good_ends_the_boot_with_a_reason(node, step):
     """What fails for good ends the boot with a reason after a bounded number of attempts."""

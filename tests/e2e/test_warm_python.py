@@ -77,6 +77,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path, serving: str) -> Start
     return start_with
 
 
+@pytest.mark.wide_except("forked-*", "started-arguments1")
 @pytest.mark.parametrize("arguments", [("-u", "script.py", "--a", "b"), ("-u", "-m", "script", "--a", "b")])
 def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     start: Start, arguments: tuple[str, ...], tmp_path: Path
@@ -87,6 +88,7 @@ def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     assert (complained, process.returncode) == ("bad\n", 7)
 
 
+@pytest.mark.wide_except("forked-*", "started-raise ValueError*")
 @pytest.mark.parametrize(
     ("end", "code", "last"),
     [
@@ -114,6 +116,7 @@ def test_a_fork_starts_others_by_its_launcher(start: Start, tmp_path: Path) -> N
     assert output.strip() == str(tmp_path / ".venv" / "bin" / "python")
 
 
+@pytest.mark.wide_except("forked-*", "started-15")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: signal.Signals) -> None:
     process = start("-u", "waiting.py")
@@ -134,6 +137,7 @@ def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start)
 PLUGINS = [("-m", f"bezel_pulumi_offline.{name}") for name in ("gcp", "docker")]
 
 
+@pytest.mark.wide_except("forked-*", "started-arguments2")
 @pytest.mark.parametrize("arguments", [*PLUGINS, ("-IS", str(LANGUAGE_HOST))])
 def test_a_plugin_serves_at_its_port_until_its_input_closes(start: Start, arguments: tuple[str, ...]) -> None:
     process = start(*arguments, "127.0.0.1:1", standard_input=subprocess.PIPE)

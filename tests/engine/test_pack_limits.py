@@ -56,6 +56,7 @@ def refusals(stack: str, changes: dict) -> list[str]:
 
 # Plans that fail at their own limits, and could be repaired beyond those of the packs.
 @pytest.mark.slow
+@pytest.mark.wide_except("l4-qat-*", "rtx6000-mtp-*")
 @pytest.mark.parametrize(("stack", "limit"), [("l4-qat", 40), ("l4-fp8", 40), ("rtx6000-mtp", 26), ("rtx6000-31b", 26)])
 def test_repair_of_a_plan_passes_the_packs(stack, limit):
     scaling = {"min_instances": 0, "max_instances": 60}

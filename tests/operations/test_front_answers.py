@@ -52,6 +52,7 @@ def answer_text(server: ModelServer, command: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.wide_except("*-page", "*-rights", "*-no_instance", "*-replaced", "*-timeout", "*-front_end")
 @pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
 def test_every_command_says_in_words_what_refused_it(server: ModelServer, status: int, body: str, kind: str) -> None:
     server.answers |= {path: answer_of(status, body) for path in PATHS}

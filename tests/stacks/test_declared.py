@@ -11,6 +11,7 @@ from tests.stacks.test_every_stack import STACKS, declare_as_written
 
 
 @pytest.mark.slow
+@pytest.mark.wide_except("l4-qat-mtp", "rtx6000-26b", "v6e1-fleet", "v6e4-moe")
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_health_check_knows_all_that_its_stack_declares(stack: str) -> None:
     made, _ = declare_as_written(stack)

@@ -122,6 +122,7 @@ def test_a_wrong_input_is_named_and_leaves_nothing(
     assert contents(here) == before
 
 
+@pytest.mark.wide_except("gemma-4-12b-it-qat-w4a16", "gemma-4-31b-it")
 @pytest.mark.parametrize("model", models())
 def test_a_region_that_a_refusal_names_is_taken(model: str) -> None:
     """Each model of the catalogue in a region that nothing has: each region of the repair, with its accelerator."""
