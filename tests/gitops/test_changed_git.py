@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 ODD = 'odd "näme\twith\nall.md'
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> WorkingCopy:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> WorkingCopy:
     """A clone whose branch left `main` two commits ago; `main` went further."""
-    WorkingCopy(tmp_path, "").git("init", "--quiet", "--bare", str(tmp_path / "hub.git"))
-    made = WorkingCopy.of(tmp_path / "copy", str(tmp_path / "hub.git"), ["LICENSE"])
+    folder = tmp_path_factory.mktemp("template")
+    WorkingCopy(folder, "").git("init", "--quiet", "--bare", str(folder / "hub.git"))
+    made = WorkingCopy.of(folder / "copy", str(folder / "hub.git"), ["LICENSE"])
     made.git("remote", "add", "origin", made.remote)
     made.push("main")
     made.git("fetch", "--quiet", "origin")
@@ -37,6 +39,13 @@ def copy(tmp_path: Path) -> WorkingCopy:
     made.git("mv", "LICENSE", "LICENCE")
     made.commit("Two")
     return made
+
+
+@pytest.fixture
+def copy(template: WorkingCopy, tmp_path: Path) -> WorkingCopy:
+    """The same for one test alone; no test pushes to its remote."""
+    shutil.copytree(template.folder, tmp_path / "copy", symlinks=True)
+    return WorkingCopy(tmp_path / "copy", template.remote)
 
 
 def event(tmp_path: Path, content: object) -> dict[str, str]:
