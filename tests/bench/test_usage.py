@@ -34,8 +34,8 @@ START = ["--vary", "x=1,2", "--start", "exit 3", "--url", ADDRESS]
 SERVER = "url stack model endpoint public simulated"
 RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour config"
 LOAD = (
-    "users rate user_stages rate_stages trace requests seconds deadline file extra_body workers warmup warmup_seconds "
-    "max_failed repeats out json"
+    "users rate user_stages rate_stages trace requests seconds deadline file dataset extra_body workers warmup "
+    "warmup_seconds max_failed repeats out json"
 )
 ALWAYS = {
     "run": f"{SERVER} {RECORD} {LOAD}",
@@ -184,6 +184,7 @@ VALUES = {
         ("slo", "--slo speed=3", "expected a limit"),
         ("file", "--file none.txt", "none.txt"),
         ("file", "--file TABLE", "name one by --column"),
+        ("dataset", "--dataset :train", "expected the name of a data set"),
         ("column", "--file FILE --column x", "there is no `x`"),
         ("length_column", "--file TABLE --column a --length-column x", "there is no `x`"),
         ("min_chars", "--file FILE --min-chars 99", "lower --turns or --min-chars"),
@@ -314,7 +315,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (120, 117)
+    assert (len(CASES), len(WRONG)) == (120, 118)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -40,6 +40,7 @@ def test_every_load_that_it_shows_can_be_sent(tmp_path: Path, monkeypatch: pytes
     assert len(commands()) >= 7
     for command in commands():
         options = parse(command)
+        options.file = "questions.csv" if options.dataset else options.file
         assert load_of(options, Target("http://127.0.0.1:8000", "m", endpoint=options.endpoint or "chat")).stop
 
 
@@ -92,11 +93,22 @@ def computing() -> Iterator[str]:
         yield server.url
 
 
+@pytest.fixture(scope="module")
+def hub() -> Iterator[str]:
+    listed = Answer(json={"sha": "c" * 40, "siblings": [{"rfilename": "test.csv"}, {"rfilename": "train.csv"}]})
+    with serving() as server:
+        server.routes[:] = [
+            lambda call: listed if call.path == "/api/datasets/acme/questions/revision/v2" else None,
+            lambda call: Answer(text="question\nWhy?\nHow?\n") if call.path.endswith("/test.csv") else None,
+        ]
+        yield server.url
+
+
 @pytest.mark.wide_except("0", "13")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len([one for one in commands() if "--url" in one])))
 def test_every_load_that_it_shows_is_measured(
-    number: int, generating: str, computing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, generating: str, computing: str, hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = [one for one in commands() if "--url" in one][number]
     monkeypatch.chdir(tmp_path)
@@ -109,6 +121,8 @@ def test_every_load_that_it_shows_is_measured(
     Path("sharegpt.json").write_text(json.dumps(questions))
     write_options()
     computes = {"embeddings", "rerank"} & set(command)
+    monkeypatch.setenv("HF_ENDPOINT", hub)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     arguments = shorten_command(command, computing if computes else generating)
     if not computes and "--api-key-env" not in arguments:
         arguments += ["--api-key-env", "VLLM_API_KEY"]

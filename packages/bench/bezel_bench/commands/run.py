@@ -112,6 +112,8 @@ def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
         OptionsError: The options are wrong.
         LoadError: The load cannot be sent.
     """
+    if options.dataset:
+        _fetch_dataset(options)
     check_options(options)
     with as_usage():
         slos = [_slo(text) for text in options.slo]
@@ -128,6 +130,22 @@ def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
         load = load_of(options, draft_target(options))
     check_prompts(load)
     return load, slos
+
+
+def _fetch_dataset(options: argparse.Namespace) -> None:
+    """Set the file of prompts to that of the data set, which is downloaded unless it was before.
+
+    Raises:
+        OptionsError: There is no such data set, or another file is named.
+    """
+    from bezel_bench.prompts.hub import fetch  # late: few loads need a hub
+
+    with as_usage():
+        file = str(fetch(options.dataset))
+        if options.file not in ("", file):
+            consequence = "--dataset has the prompts."
+            raise UserError(Problem("--file", options.file, consequence, "leave out one of them."))
+        options.file = file
 
 
 def _measure(

@@ -1,0 +1,93 @@
+"""Data sets of a hub on loopback: the file of a split, once; the token for the hub alone; mistakes by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_support.http_server import Answer, Call, Server, serving
+from bezel_base.errors import UserError
+from bezel_bench.prompts.datasets import read_entries
+from bezel_bench.prompts.hub import fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+COMMIT = "c" * 40
+FILES = [
+    "README.md",
+    "data/train-00000-of-00002.csv",
+    "data/train-00001-of-00002.csv",
+    "data/test.csv",
+    "constrained.csv",
+]
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Server]:
+    """A store to which the hub redirects."""
+    with serving() as server:
+        server.routes[:] = [lambda _: Answer(text="prompt\nfrom the store\n")]
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared_hub(elsewhere: Server) -> Iterator[Server]:
+    def answer(call: Call) -> Answer | None:
+        if call.path == "/api/datasets/ann/asked/revision/main":
+            return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]})
+        if call.path == "/api/datasets/ann/broken/revision/v1":
+            return Answer(json={"error": "?"})
+        if call.path.endswith("/data/test.csv"):
+            return Answer(302, headers={"location": f"{elsewhere.url}/stored"})
+        if call.path.startswith(f"/datasets/ann/asked/resolve/{COMMIT}/"):
+            return Answer(text="prompt\nWhy?\n")
+        return None
+
+    with serving() as server:
+        server.routes[:] = [answer]
+        yield server
+
+
+@pytest.fixture
+def environ(shared_hub: Server, elsewhere: Server, tmp_path: Path) -> dict[str, str]:
+    shared_hub.calls.clear()
+    elsewhere.calls.clear()
+    return {"HF_ENDPOINT": f"{shared_hub.url}/", "HF_TOKEN": "hf_planted", "XDG_CACHE_HOME": str(tmp_path)}
+
+
+def test_first_file_of_a_split_is_downloaded_once(shared_hub: Server, environ: dict[str, str]) -> None:
+    file = fetch("ann/asked:train", environ)
+    assert [entry.text for entry in read_entries(file)] == ["Why?"]
+    assert fetch("ann/asked:train", environ) == file
+    paths = [call.path for call in shared_hub.calls]
+    assert sum("/resolve/" in path for path in paths) == 1
+    assert paths[1].endswith("train-00000-of-00002.csv")
+    assert {call.headers.get("authorization") for call in shared_hub.calls} == {"Bearer hf_planted"}
+
+
+def test_token_of_the_hub_is_not_sent_elsewhere(elsewhere: Server, environ: dict[str, str]) -> None:
+    assert [entry.text for entry in read_entries(fetch("ann/asked:test", environ))] == ["from the store"]
+    assert [call.headers.get("authorization") for call in elsewhere.calls] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ann/asked", r"several files of it match.*\n.*name one: ann/asked:SPLIT"),
+        ("ann/asked:valid", "no file of it match"),
+        ("ann/nothing", "HTTP 404"),
+        ("ann/broken@v1", "lists no files of a data set"),
+        ("a b", "expected the name of a data set"),
+    ],
+)
+def test_a_wrong_name_is_refused(name: str, message: str, environ: dict[str, str]) -> None:
+    with pytest.raises(UserError, match=message):
+        fetch(name, environ)
+
+
+def test_a_hub_that_is_not_there_is_named(environ: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="check HF_ENDPOINT and the network"):
+        fetch("ann/asked", environ | {"HF_ENDPOINT": "http://127.0.0.1:9"})
