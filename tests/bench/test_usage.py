@@ -35,7 +35,7 @@ SERVER = "url stack model endpoint public simulated"
 RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour config"
 LOAD = (
     "users rate user_stages rate_stages trace requests seconds deadline file dataset extra_body workers warmup "
-    "warmup_seconds max_failed repeats out json"
+    "warmup_seconds max_failed cancel repeats out json"
 )
 ALWAYS = {
     "run": f"{SERVER} {RECORD} {LOAD}",
@@ -77,6 +77,7 @@ OF_RUN = [
     ("force", "--force", "--force --out OUT"),
     ("ramp", "--ramp 1 --rate 2", "--ramp 1 --users 2"),
     ("ramp", "--ramp 1 --user-stages 2:1", ""),
+    ("cancel_after", "--cancel-after 1", "--cancel-after 1 --cancel 9"),
     ("groups", "--groups 2", "--groups 2 --prefix-tokens 20"),
     ("image_size", "--image-size 8x8", "--image-size 8x8 --images 1"),
     ("input_tokens", "--input-tokens 9 --input-lengths normal:9,1", "--input-tokens 9"),
@@ -178,6 +179,8 @@ VALUES = {
         ("seconds", "--seconds 0", "no request would be sent"),
         ("warmup", "--warmup -1", "no such number"),
         ("warmup_seconds", "--warmup-seconds inf", "for such a time"),
+        ("cancel", "--cancel 100", "the others are measured"),
+        ("cancel_after", "--cancel 9 --cancel-after -1", "no client waits for such a time"),
         ("max_failed", "--max-failed 100", "expected the percentage"),
         ("max_concurrency", "--rate 2 --workers 3 --max-concurrency 2", "some would send nothing"),
         ("repeats", "--repeats 0", "nothing would be measured"),
@@ -315,7 +318,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (120, 118)
+    assert (len(CASES), len(WRONG)) == (122, 120)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

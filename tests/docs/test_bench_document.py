@@ -58,7 +58,7 @@ SHORT = {
     "--requests": "4", "--seconds": "0.4", "--users": "2", "--rate": "20", "--repeats": "1", "--warmup": "2",
     "--turns": "2", "--think-time": "0.01", "--user-stages": "1:0.2,2:0.2", "--input-tokens": "128",
     "--prefix-tokens": "64", "--documents": "3", "--audio-seconds": "0.1",
-    "--warmup-seconds": "0.2",
+    "--warmup-seconds": "0.2", "--cancel-after": "30",
     # Lengths differ from run to run; of the shown ones, one in 200 is longer than the server takes.
     "--input-lengths": "lognormal:64,0.5",
 }  # fmt: skip
@@ -104,7 +104,7 @@ def hub() -> Iterator[str]:
         yield server.url
 
 
-@pytest.mark.wide_except("0", "13")
+@pytest.mark.wide_except("0", "14")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len([one for one in commands() if "--url" in one])))
 def test_every_load_that_it_shows_is_measured(

@@ -284,6 +284,8 @@ def test_a_leased_machine_has_no_concurrency_to_tell():
         ({"http_401": 1}, "failed"),
         ({"client": 1}, "failed"),
         ({"timeout": 200}, "failed"),
+        ({"cancelled": 50}, "passed"),
+        ({"cancelled": 50, "http_429": 2}, "failed"),
     ],
 )
 def test_failures_are_counted_by_kind_and_never_hidden(failures, state):

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import itertools
 import math
+import random
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -105,6 +106,7 @@ class Sender:
         self._hangs = False
         self._failing, self._fails = 0, False
         self._crowd = 0
+        self._cancel_share, self._cancel_ns = load.cancel_share, round(load.cancel_seconds * _SECOND)
         self._failed, self._failed_share = 0, 0.0
         self._most_failed = math.inf if load.max_failed_share is None else load.max_failed_share
         # Requests that are due and wait for a place, of those that this worker may have under way.
@@ -312,6 +314,20 @@ class Sender:
         self._asking[answer] = connection
         connection.ask(self._route.request(self._headers(), answer.body), answer)
         answer.body = b""
+        if self._cancel_share and self._is_cancelled(answer.sample.index):
+            self._loop.at(answer.sample.sent + self._cancel_ns, partial(self._hang_up, answer))
+
+    def _is_cancelled(self, index: int) -> bool:
+        # The same requests in every run of a seed, whichever process sends them.
+        dice = random.Random(f"{self._load.prompts.seed}/cancel/{index}")  # noqa: S311 - no secret
+        return dice.random() < self._cancel_share
+
+    def _hang_up(self, answer: ResponseBuffer) -> None:
+        """End a request whose client leaves, unless its response is complete."""
+        if connection := self._asking.pop(answer, None):
+            connection.close()
+            answer.failure, answer.at = (kinds.CANCELLED, ""), monotonic_ns()
+            self._finish(answer)
 
     def _keep(self, sample: Sample) -> None:
         """Write an ended request to the spill file, so that it survives a kill."""
@@ -340,9 +356,10 @@ class Sender:
 
     def _finish(self, answer: ResponseBuffer) -> None:
         self._done += 1
+        cancelled = answer.failure[0] == kinds.CANCELLED
         if answer.sample.status == _OK and not (answer.cut or answer.failure[0]):
             self._failing = 0
-        else:
+        elif not cancelled:
             self._failing += 1
             self._failed += 1
             if self._failed > self._most_failed * max(self._done, _LEAST_ENDED) and self._has_more(answer):
@@ -353,10 +370,10 @@ class Sender:
         if user := answer.user:
             if self._replying:
                 self._hear(user, answer)
-            if answer.sample.status and not self._think:
+            if (answer.sample.status or cancelled) and not self._think:
                 self._next(user, answer.at)
             else:
-                ready = answer.at + max(self._think, 0 if answer.sample.status else _PAUSE_NS)
+                ready = answer.at + max(self._think, 0 if answer.sample.status or cancelled else _PAUSE_NS)
                 self._loop.at(ready, partial(self._next, user, ready))
         self._backlog.add(answer)
         if self._due_later and not self._ends:

@@ -194,6 +194,8 @@ class Load:
         max_concurrency: In an open loop, the requests under way at which due ones wait; None is no such limit.
         max_failed_share: The share of failed requests above which the load ends; None is no such limit.
         think_seconds: In a closed loop, the time from a response to its user's next request.
+        cancel_share: The share of requests at which the client hangs up, `cancel_seconds` after sending them, unless
+            the response is complete before.
         workers: Processes that send it; each takes every `workers`-th request or user.
         extra_body: Additional fields of every request's body; they override the plan's.
     """
@@ -208,6 +210,8 @@ class Load:
     max_in_flight: int | None = None
     max_concurrency: int | None = None
     max_failed_share: float | None = None
+    cancel_share: float = 0.0
+    cancel_seconds: float = 0.0
     workers: int = 1
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 

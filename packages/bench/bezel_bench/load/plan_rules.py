@@ -87,6 +87,12 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
 
 
 def _failure_problems(load: Load) -> Iterator[Problem]:
+    if not 0 <= load.cancel_share < 1:
+        consequence = "expected the percentage of requests at which the client hangs up; the others are measured."
+        yield Problem("--cancel", f"{100 * load.cancel_share:g}", consequence, "give 0 or more, below 100.")
+    if not 0 <= load.cancel_seconds < math.inf:
+        consequence = "no client waits for such a time."
+        yield Problem("--cancel-after", f"{load.cancel_seconds:g}", consequence, "give 0 or more seconds.")
     if load.max_failed_share is not None and not 0 < load.max_failed_share < 1:
         consequence = "expected the percentage of failed requests above which the load ends."
         yield Problem("--max-failed", f"{100 * load.max_failed_share:g}", consequence, "give more than 0, below 100.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bezel_base.text.counting import format_count
 from bezel_bench.result.failures import FAILED_SHARE
-from bezel_bench.result.sample import CLIENT
+from bezel_bench.result.sample import CANCELLED, CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +149,7 @@ def _state_without_response(
 
 def _only_the_clients(requests: int, failures: Mapping[str, int]) -> bool:
     """Whether too many requests failed only because of the client's own failures."""
-    theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
+    theirs = sum(count for kind, count in failures.items() if kind not in (CANCELLED, CLIENT))
     return CLIENT in failures and theirs <= FAILED_SHARE * requests
 
 

@@ -41,11 +41,14 @@ NO_TOKEN = "no_token"  # noqa: S105 - a kind of failure
 """A complete response without one token."""
 CLIENT = "client"
 """A failure of the client, never of the server."""
+CANCELLED = "cancelled"
+"""The client hung up on purpose, as the load asks for."""
 
 KINDS = (
     *(REFUSED, RESET, TIMEOUT, NO_ANSWER),
     *(HTTP_401, HTTP_403, HTTP_404, HTTP_4XX, HTTP_429, HTTP_5XX),
     *(TRUNCATED, ERROR_IN_STREAM, ERROR_IN_BODY, BAD_JSON, BAD_USAGE, NO_TOKEN, CLIENT),
+    CANCELLED,
 )
 INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 """Fields of a sample that are instants."""

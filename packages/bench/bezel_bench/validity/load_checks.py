@@ -16,7 +16,7 @@ from bezel_bench.result.columns import Columns, Flags, Floats, Ints
 from bezel_bench.result.document import Check, Numbers
 from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.result.records import Metric
-from bezel_bench.result.sample import CLIENT, HTTP_401, HTTP_403
+from bezel_bench.result.sample import CANCELLED, CLIENT, HTTP_401, HTTP_403
 
 # A shared chat template may be cached; a larger share of a prompt may not.
 CACHED_SHARE = 0.02
@@ -230,13 +230,18 @@ def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
         requests: The number of requests sent.
         failures: The number of failures, by kind.
     """
-    failed = sum(failures.values())
-    numbers: Numbers = {"requests": requests, "failed": failed, **failures}
+    numbers: Numbers = {"requests": requests, "failed": sum(failures.values()), **failures}
     check = partial(Check, name="failures_apart", numbers=numbers)
+    cancelled = failures.get(CANCELLED, 0)
+    failures = {kind: count for kind, count in failures.items() if kind != CANCELLED}
+    requests, failed = requests - cancelled, sum(failures.values())
+    planned = f"; the client cancelled {cancelled} others, as planned" if cancelled else ""
     if not failed:
-        return check(state="passed", text=f"all {counting.format_count(requests, 'requests')} succeeded")
+        return check(state="passed", text=f"all {counting.format_count(requests, 'requests')} succeeded{planned}")
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
-    text = f"{failed} of {counting.format_count(requests, 'requests')} failed ({kinds}); they count in no latency"
+    text = (
+        f"{failed} of {counting.format_count(requests, 'requests')} failed ({kinds}); they count in no latency{planned}"
+    )
     if failed == requests:
         return check(state="failed", text=f"no request succeeded ({kinds})")
     if cause := next((why for kind, why in _NOT_THE_SERVER.items() if kind in failures), ""):

@@ -350,6 +350,31 @@ def test_a_load_ends_once_too_large_a_share_of_it_has_failed(pattern: "Pattern")
     assert measured.client.failing_requests == 0
 
 
+@pytest.mark.parametrize("pattern", [Closed(4), Constant(1000.0)])
+def test_a_share_of_the_requests_is_cancelled_by_the_client(pattern: "Pattern") -> None:
+    async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        await good(asked, writer)
+
+    kinds = []
+    for _ in range(2):
+        with serving(slow) as wire:
+            measured = send(wire.url, 60, pattern, cancel_share=0.5, cancel_seconds=0.01, max_failed_share=0.01)
+        kinds.append([sample.failure for sample in measured.samples])
+    assert kinds[0] == kinds[1]
+    assert {*kinds[0]} == {"", "cancelled"}
+    assert 15 <= kinds[0].count("cancelled") <= 45
+    cancelled = [sample for sample in measured.samples if sample.failure]
+    assert all(sample.done - sample.sent >= 10_000_000 for sample in cancelled)
+    assert (measured.client.failing_requests, measured.client.failed_share) == (0, 0.0)
+
+
+def test_a_response_before_its_cancellation_is_a_success() -> None:
+    with serving(good) as wire:
+        measured = send(wire.url, 30, Closed(2), cancel_share=0.9, cancel_seconds=30.0)
+    assert {sample.failure for sample in measured.samples} == {""}
+
+
 def test_a_load_below_its_share_of_failures_is_sent_whole() -> None:
     with serving(failing(but=2)) as wire:
         measured = send(wire.url, 300, Closed(4), max_failed_share=0.6)

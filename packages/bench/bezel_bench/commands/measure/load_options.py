@@ -73,6 +73,8 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             max_in_flight=options.max_in_flight,
             max_concurrency=options.max_concurrency,
             max_failed_share=None if options.max_failed is None else options.max_failed / 100,
+            cancel_share=options.cancel / 100,
+            cancel_seconds=options.cancel_after,
             workers=options.workers,
             extra_body=_object(options.extra_body),
         )

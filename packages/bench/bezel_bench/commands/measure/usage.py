@@ -69,6 +69,7 @@ _RUN = (
     OptionRule(
         "ramp", lambda options: not _has_a_level_of_users(options), "only --users begin one by one.", "add --users"
     ),
+    OptionRule("cancel_after", lambda options: not options.cancel, "no request is cancelled.", "add --cancel"),
     OptionRule("groups", lambda options: not options.prefix_tokens, "no prefix is shared.", "add --prefix-tokens"),
     OptionRule("image_size", lambda options: not options.images, "prompts have no image.", "add --images"),
     OptionRule(
