@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.e2e.kill_points import KillHarness
-from tests.support.e2e.regions import DOMAIN, OTHER_DOMAIN, ZONE, A, B, C, RegionsStack, changes
+from tests.support.e2e.regions import DOMAIN, OTHER_DOMAIN, ZONE, A, B, C, RegionsStack, changes, deploy_two
 from tests.support.e2e.rehearsal import Rehearsal
 from tests.support.e2e.steady_client import asking
 
@@ -26,15 +26,9 @@ def stack(rehearsal: Rehearsal) -> RegionsStack:
 @pytest.fixture
 def two(grounds: KillHarness, tmp_path: Path) -> Iterator[RegionsStack]:
     """The stack in service in two regions, deployed once for all tests."""
-    made = grounds.copy_with_cloud("regions", _deploy_two, tmp_path / "two")
+    made = grounds.copy_with_cloud("regions", deploy_two, tmp_path / "two")
     yield RegionsStack(made)
     made.stop_cloud()
-
-
-def _deploy_two(rehearsal: Rehearsal) -> None:
-    made = RegionsStack(rehearsal)
-    made.prepare(region=None, regions=[A, B], address=ADDRESS)
-    made.deploy()
 
 
 def test_regions_come_and_go_and_services_are_renamed_under_callers(stack: RegionsStack) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import httpx
 
 from bezel_localcloud import control_client
 from bezel_localcloud.core.files.locks import using
 from localcloud_support.client import until
+from tests.support.e2e import warm_localcloud
 from tests.support.e2e.fault_harness import without_preview
 from tests.support.e2e.rehearsal import BUCKET
 from tests.support.e2e.steady_client import SteadyClient
+from tests.support.e2e.streaming_callers import StreamingCallers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +93,28 @@ class RegionsStack:
         until(lambda: client.ask_once() == 200)
         return client
 
+    def callers(self) -> StreamingCallers:
+        """Callers of the address who stream, once it answers."""
+        client = self.client()
+        at, model = client.url.removeprefix("https://"), self.rehearsal.outputs(self.name)["model"]
+        return StreamingCallers(at, client.domain, client.authority, client.token, model)
+
+    def slow_down(self, speed: float) -> None:
+        """Start localcloud again with its waits that many times shorter, and an instance in each region."""
+        self.rehearsal.stop_cloud()
+        warm_localcloud.start(self.rehearsal.cloud, "--speed", str(speed))
+        for url in self.rehearsal.outputs(self.name)["urls"].values():
+            headers = {"Authorization": f"Bearer {self.rehearsal.token(url)}"}
+            until(lambda at=url, sent=headers: httpx.get(f"{at}/health", headers=sent, timeout=60).is_success, 60)
+
+    def request_counts(self, since: str) -> Counter[str]:
+        """Region -> number of completions that its service answered since then, from the request log."""
+        query = f'httpRequest.requestUrl:"/v1/completions" timestamp>="{since}"'
+        with self.rehearsal.api() as api:
+            body = {"resourceNames": [PROJECT], "filter": query, "pageSize": 1000}
+            entries = api.post("/logging/v2/entries:list", json=body).json().get("entries", [])
+        return Counter(each["resource"]["labels"]["location"] for each in entries)
+
     def balancers(self) -> dict[str, Any]:
         """What localcloud says of its load balancers."""
         return control_client.balancers(self.rehearsal._endpoint())
@@ -130,6 +157,13 @@ class RegionsStack:
             kind: names for kind, names in self.rehearsal.exists().items() if kind not in {"enabledApis", "objects"}
         }
         assert left == {"buckets": [BUCKET], "managedZones": [f"{PROJECT}/managedZones/{ZONE}"]}
+
+
+def deploy_two(rehearsal: Rehearsal) -> None:
+    """Deploy the stack in two regions with an address."""
+    made = RegionsStack(rehearsal)
+    made.prepare(region=None, regions=[A, B], address={"domain": DOMAIN, "zone": ZONE})
+    made.deploy()
 
 
 def changes(run: Run) -> set[str]:
