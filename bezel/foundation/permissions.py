@@ -106,10 +106,10 @@ storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update stora
 # `GlobalAddress` never changes has no permission: a certificate of Compute Engine, QUIC, a security policy.
 _ADDRESS_READS = """
 certificatemanager.certmapentries.get certificatemanager.certmaps.get certificatemanager.certs.get
-certificatemanager.dnsauthorizations.get
+certificatemanager.certs.list certificatemanager.dnsauthorizations.get
 compute.backendServices.get compute.globalAddresses.get compute.globalForwardingRules.get
 compute.regionNetworkEndpointGroups.get compute.sslPolicies.get compute.targetHttpsProxies.get compute.urlMaps.get
-dns.resourceRecordSets.list
+dns.managedZones.get dns.resourceRecordSets.list
 """
 _ADDRESS_WRITES = """
 certificatemanager.certmapentries.create certificatemanager.certmapentries.delete

@@ -28,6 +28,7 @@ from bezel_services.preparation import refuse
 from bezel_services.prerequisites import enabled_apis, runtime_identity, weights
 from bezel_services.regions.address import audiences, declare_address
 from bezel_services.regions.deployed import Deployed
+from bezel_services.regions.domain import domain_problems
 from bezel_services.regions.optional import leave_out_regions
 from bezel_services.regions.service import RegionService, SharedParts, declare_region, is_gated
 from bezel_services.settings.late_inputs import LateInputs
@@ -76,11 +77,12 @@ def read_quotas(plan: Plan, *, is_preview: bool) -> Quotas:
     return quota.read_service_quotas(plan, gated=is_gated(plan), is_preview=is_preview)
 
 
-def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInputs) -> Plan:
+def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInputs, deployed: Deployed) -> Plan:
     """The plan without the optional regions that have no quota for it.
 
     Raises:
-        PlanError: The cloud has no room for it, or a registry no such image; it holds every problem.
+        PlanError: The cloud has no room for it, a registry no such image, or the project no zone for its address; it
+            holds every problem.
     """
     gated = is_gated(plan)
     short = {
@@ -88,7 +90,7 @@ def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInpu
     }
     fitting, problems = leave_out_regions(plan, quotas, short)
     of_networks = [each for service in fitting.services for each in _subnetwork_problems(plan, service, late)]
-    refuse(plan, [*of_networks, *problems, *images.problems])
+    refuse(plan, [*of_networks, *problems, *images.problems, *domain_problems(fitting, deployed.address)])
     return fitting
 
 

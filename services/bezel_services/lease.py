@@ -51,6 +51,7 @@ from bezel_services.prerequisites import (
 )
 from bezel_services.regions.address import audiences, declare_address, declare_drain
 from bezel_services.regions.deployed import Deployed
+from bezel_services.regions.domain import domain_problems
 from bezel_services.smoke_tests import check_and_measure
 from bezel_smoke.benchmark import ShortBenchmark
 from bezel_smoke.health import HealthCheck
@@ -99,9 +100,9 @@ def read_quotas(plan: LeasePlan, *, is_preview: bool) -> LeaseQuotas:
     )
 
 
-def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages) -> list[Problem]:
-    """What is missing in the cloud: quota, an image."""
-    problems = [*quota.lease_problems(plan, quotas.leases), *images.problems]
+def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages, deployed: Deployed) -> list[Problem]:
+    """What is missing in the cloud: quota, an image, a zone of the address."""
+    problems = [*quota.lease_problems(plan, quotas.leases), *images.problems, *domain_problems(plan, deployed.address)]
     if plan.fallback:
         service = plan.fallback.service
         state = quotas.fallback[service.region]

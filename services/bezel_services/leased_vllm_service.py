@@ -51,8 +51,8 @@ class PlannedLeasedVllmService(ServedModel):
     def __init__(self, name: str, plan: LeasePlan, opts: pulumi.ResourceOptions | None = None) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (lease, quotas), images = prepare(plan, load, *plan.images)
-        refuse(plan, lease.find_problems(plan, quotas, images))
         deployed = look_up_deployed(name, plan)
+        refuse(plan, lease.find_problems(plan, quotas, images, deployed))
         resources = lease.DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts))
         declared = lease.declare(plan, lease.Children(self, name, opts), images, resources, deployed)

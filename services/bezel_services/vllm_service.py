@@ -57,9 +57,9 @@ class PlannedVllmService(ServedModel):
     ) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
-        plan = cloud_run.fit_to_cloud(plan, quotas, images, late)
-        names = [each.region for each in plan.regions]
         deployed = look_up_deployed(name, plan)
+        plan = cloud_run.fit_to_cloud(plan, quotas, images, late, deployed)
+        names = [each.region for each in plan.regions]
         # The package sees one component: what the program declares beside it would pass for a change from outside.
         resources = None if is_in_package() else cloud_run.DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts, with_earlier_region_name(names, deployed)))

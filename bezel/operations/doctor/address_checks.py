@@ -5,6 +5,7 @@ A zone has to be in the project and hold the domain: the records would be refuse
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from bezel.operations.address.certificate import Certificate, certificate_of
 from bezel.operations.address.reach import reach_of
@@ -12,9 +13,9 @@ from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deployment.address import DeployedAddress
 from bezel.operations.doctor.check import Check, Job, State, check
 from bezel.operations.doctor.cloud_checks import Plans
+from bezel.planner.address.domain_checks import check_zone
 from bezel.planner.assemble.plan import AddressPlan
 from bezel.rest import ApiError, GoogleClient
-from bezel_base.text.shell import shell_word
 
 
 def address_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job]:
@@ -33,22 +34,17 @@ def address_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[J
 def _zone(context: Context, client: GoogleClient, project: str, address: AddressPlan) -> Iterable[Check]:
     """The zone that the records are made in."""
     subject = f"zone {address.zone}"
-    listing = f"`gcloud dns managed-zones list --project={shell_word(project)}`"
+    zone: dict[str, Any] | None = None
     try:
         zone = client.get(f"{context.address('DNS')}projects/{project}/managedZones/{address.zone}")
     except ApiError as error:
         if error.status != 404:
             raise
-        repair = f"correct `bezel:address.zone` ({listing} lists the zones), or omit it and set the records elsewhere."
-        return [check("address", subject, "problem", f"{project} has no such zone: a deploy cannot make them", repair)]
-    name = str(zone.get("dnsName") or "").rstrip(".")
-    if address.domain != name and not address.domain.endswith(f".{name}"):
-        detail = f"it holds {name}, and {address.domain} is not below that: Cloud DNS refuses the records"
-        return [check("address", subject, "problem", detail, f"name the zone of the domain: {listing} lists them.")]
-    if zone.get("visibility") == "private":
-        detail = f"it is private: Google cannot see the proof in it, so no certificate of {address.domain} is issued"
-        return [check("address", subject, "problem", detail, f"name a public zone: {listing} lists them.")]
-    return [check("address", subject, "ok", f"it holds {address.domain}")]
+    problems = [
+        check("address", subject, "problem", each.consequence, each.repair)
+        for each in check_zone(address.domain, address.zone, zone, project)
+    ]
+    return problems or [check("address", subject, "ok", f"it holds {address.domain}")]
 
 
 def _address(context: Context, stack: str, planned: AddressPlan) -> Iterable[Check]:

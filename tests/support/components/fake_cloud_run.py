@@ -58,6 +58,9 @@ class FakeRun:
         subnetworks: What Compute Engine says of each, by its full name; None where the caller may see none.
         neighbours: The services of the region; None where the caller may not list them.
         place: Where every bucket is; None where the caller may describe none.
+        zone: Every zone, as Cloud DNS describes it; None where there is none.
+        records: Records of the zone.
+        certificates: Certificates of the project; None where the caller may list none.
     """
 
     server: Server
@@ -77,6 +80,9 @@ class FakeRun:
     subnetworks: dict[str, dict[str, Any]] | None = field(default_factory=dict)
     neighbours: list[dict[str, Any]] | None = field(default_factory=list)
     place: dict[str, Any] | None = field(default_factory=lambda: {"location": "US-EAST4"})
+    zone: dict[str, Any] | None = field(default_factory=lambda: {"dnsName": "acme.example.", "visibility": "public"})
+    records: list[dict[str, Any]] = field(default_factory=list)
+    certificates: list[dict[str, Any]] | None = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
     def route(self, call: Call) -> Answer:
@@ -89,6 +95,8 @@ class FakeRun:
             "tpu": self._lease,
             "compute": self._subnetwork,
             "storage": self._bucket,
+            "dns": self._zone,
+            "certificatemanager": self._certificates,
             "crm": lambda _: Answer(json={"projectId": "acme-llm", "projectNumber": "12345"}),
         }
         if answer := others.get(call.path.split("/")[1]):
@@ -108,6 +116,18 @@ class FakeRun:
 
     def _bucket(self, _call: Call) -> Answer:
         return _error(403, "storage.buckets.get denied") if self.place is None else Answer(json=self.place)
+
+    def _zone(self, call: Call) -> Answer:
+        if self.zone is None:
+            return _error(404, "The 'parameters.managedZone' resource does not exist.")
+        if not call.path.endswith("/rrsets"):
+            return Answer(json=self.zone)
+        return Answer(json={"rrsets": [each for each in self.records if each["name"] == call.query["name"]]})
+
+    def _certificates(self, _call: Call) -> Answer:
+        if self.certificates is None:
+            return _error(403, "Permission 'certificatemanager.certs.list' denied.")
+        return Answer(json={"certificates": self.certificates})
 
     def _patch(self, call: Call, service: dict[str, Any]) -> Answer:
         if self.changes_between:
@@ -194,5 +214,7 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
         monkeypatch.setenv("GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT", f"{server.url}/crm/v1/")
         monkeypatch.setenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT", f"{server.url}/storage/v1/")
+        monkeypatch.setenv("GOOGLE_DNS_CUSTOM_ENDPOINT", f"{server.url}/dns/v1/")
+        monkeypatch.setenv("GOOGLE_CERTIFICATE_MANAGER_CUSTOM_ENDPOINT", f"{server.url}/certificatemanager/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
         yield fake
