@@ -1,9 +1,9 @@
 """Steps of the real engine on localcloud, against recordings of the published provider: exit codes and requests.
 
 BEZEL_TRAFFIC names the folder of recordings; `balancer/engine.json` has the steps of programs with a load balancer. The
-program below declares what theirs did. Compared are three of its scenarios: how a step ends, each change that it asks
+program below declares what theirs did. Compared are five of its scenarios: how a step ends, each change that it asks
 for, each thing that it reads, and of a step that fails what is refused; what ran beside that depends on time. Left out
-are the steps of an emulator that refuses no deletion, and those that replace an address: localcloud refuses as Google.
+are the steps with an emulator that refuses no deletion.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ for region in case["regions"]:
         f"neg-{region}", name=name(f"llm-neg-{region}"), region=region, network_endpoint_type="SERVERLESS",
         cloud_run={"service": service.name},
     ))
-ip = compute.GlobalAddress("ip", name=name("llm-ip"))
+ip = compute.GlobalAddress("ip", name=name("llm-ip"), description=case["description"] or None)
 tls = compute.SSLPolicy("ssl", name=name("llm-tls"), profile="MODERN", min_tls_version="TLS_1_2")
 zone = dns.ManagedZone("zone", name=name("llm-zone"), dns_name="example.com.")
 dns.RecordSet("a", managed_zone=zone.name, name=f"{domain}.", type="A", ttl=300, rrdatas=[ip.address])
@@ -92,13 +92,15 @@ compute.GlobalForwardingRule("rule", name=name("llm-https-rule"), target=https.i
 """
 BASE: dict[str, Any] = {
     "explicit": True, "domain": "llm.example.com", "service": "llm", "regions": ["us-central1", "europe-west4"],
-    "certificate": "managed",
+    "certificate": "managed", "description": "",
 }  # fmt: skip
 AUTOMATIC = BASE | {"explicit": False}
 MAPPED = BASE | {"certificate": "map"}
 OTHER_DOMAIN, OTHER_SERVICE = {"domain": "llm2.example.com"}, {"service": "llm2"}
 ONE_REGION = BASE | {"regions": ["us-central1"]}
 ADDED_REGION = "asia-southeast1"
+DESCRIBED = {"description": "other"}
+CREATED = "create (customTimeouts on a rule and a record)"
 RENAMED = "service renamed (replaces services and NEGs)"
 # scenario -> step -> what its program declares
 SCENARIOS: dict[str, dict[str, dict[str, Any]]] = {
@@ -129,6 +131,15 @@ SCENARIOS: dict[str, dict[str, dict[str, Any]]] = {
         "refresh": MAPPED,
         "domain changed": MAPPED | OTHER_DOMAIN,
         "destroy": MAPPED,
+    },
+    **{
+        f"address replaced, {names} names": {
+            CREATED: base,
+            "preview of another description of the address": base | DESCRIBED,
+            "another description of the address": base | DESCRIBED,
+            "destroy": base | DESCRIBED,
+        }
+        for names, base in (("explicit", ONE_REGION), ("automatic", ONE_REGION | {"explicit": False}))
     },
 }
 
