@@ -84,8 +84,9 @@ def items() -> list[str]:
 
 
 def reading() -> list[Step]:
-    """Requests that read what there is."""
-    return [("GET", item, None) for item in items()] + [("GET", f"{DNS}/acme/rrsets", None)]
+    """Requests that read what there is, and those of a preview that look whether the domain is free."""
+    looked_up = (f"{DNS}/acme", f"{DNS}/acme/rrsets", f"{MANAGER}/certificates")
+    return [("GET", path, None) for path in (*items(), *looked_up)]
 
 
 def deleting() -> list[Step]:
