@@ -218,6 +218,12 @@ def end_text(
     return f"the lease {name} ended{when}: nothing serves; {_another(hourly_usd, run_seconds)}; {then}"
 
 
+def not_granted(name: str, problem: Problem | str) -> str:
+    """A lease that no zone has granted, where a fallback serves without it."""
+    text = problem if isinstance(problem, str) else f"{problem.consequence} {problem.repair}"
+    return f"the lease {name} is not granted: {text} The fallback serves until then"
+
+
 def none_in_hours(name: str, hourly_usd: float | None, run_seconds: float | None) -> str:
     """No lease is there in its hours, and the cost of another one."""
     price = _another(hourly_usd, run_seconds)

@@ -84,7 +84,7 @@ def test_a_refused_lease_stops_no_deploy_and_the_next_requests_it(stage: Rehears
     stage.start_cloud()
     fault(stage, "add", "lease-stock-out")
     first = up(stage)
-    assert "the fallback serves, and the next deploy requests it again" in first.text
+    assert "The fallback serves until then; the next deploy requests it" in first.text
     assert state_of(stage) == "not granted"
     assert completion(stage) == (200, "fallback")
     assert completion(stage, "/lease")[0] == 503

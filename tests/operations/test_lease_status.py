@@ -239,6 +239,11 @@ def test_a_fallback_serves_while_no_lease_does_and_the_status_says_why() -> None
     assert reasons[0] == "the fallback llm-fallback serves"
     assert "lease a is ended" in reasons[1]
     assert verdict_of(deployment, live_service(), [lease("a")], served) == ("ready", ())
+    refused = node | {"outputs": {"name": "a", "state": "not granted"}}
+    _, reasons = verdict_of(
+        Deployment("fleet", {}, [other, GATEWAY, refused]), live_service(), [lease("a", state="absent")], served
+    )
+    assert reasons[1:] == ("lease a was not granted: `bezel deploy fleet` requests it again",)
     alone = Deployment("fleet", {}, [GATEWAY, node])
     assert alone.fallback is None
     assert verdict_of(alone, live_service(), [lease("a", state="ended")], served)[0] == "ended"

@@ -13,6 +13,8 @@ from bezel_base.errors import Problem, UserError
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
 NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"
 REQUEST_TYPE = "pulumi-python:dynamic/components:TpuRequest"
+NOT_GRANTED = "not granted"
+"""Recorded state of a lease that no zone has granted, where a fallback serves; see the components' provider of it."""
 SERVED_TYPES = ("bezel:services:VllmService", "bezel:services:LeasedVllmService")
 """Components that serve a model; a stack file's stack has one, a program of one's own any number."""
 
@@ -262,6 +264,7 @@ def deployment_of(stack: str, state: Mapping[str, Any]) -> Deployment:
 
 
 def _lease(values: Mapping[str, Any]) -> DeployedLease:
+    state = str(values.get("state") or "")
     zones = tuple(str(zone["zone"] if isinstance(zone, Mapping) else zone) for zone in values.get("zones") or ())
     return DeployedLease(
         name=str(values["name"]),
@@ -269,7 +272,7 @@ def _lease(values: Mapping[str, Any]) -> DeployedLease:
         zones=tuple(dict.fromkeys((*zones, *map(str, values.get("former_zones") or ())))),
         zone=str(values.get("zone") or ""),
         back_end=str(values.get("back_end") or ""),
-        state=str(values.get("state") or "") if "active_at" in values else "",
+        state=state if "active_at" in values or state == NOT_GRANTED else "",
         active_at=unix(values.get("active_at")),
         ends_at=unix(values.get("ends_at")),
         hourly_usd=dict(values.get("hourly_usd") or {}),

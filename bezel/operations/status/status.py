@@ -24,7 +24,7 @@ from bezel.operations.address.certificate import Certificate, certificate_of
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import DeployedLease, Deployment
+from bezel.operations.deployment.deployment import NOT_GRANTED, DeployedLease, Deployment
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings
 from bezel.operations.live_price import live_cost
 from bezel.operations.outside import declared_by, outside_of
@@ -372,10 +372,18 @@ def verdict_of(
     if of_leases is None:
         return of_service
     if deployment.fallback is not None and not any(_may_serve(lease) for lease in leases):
-        return of_service[0], (*of_service[1], f"the fallback {deployment.fallback.name} serves", *of_leases[1])
+        reasons = _refused_reasons(deployment) or of_leases[1]
+        return of_service[0], (*of_service[1], f"the fallback {deployment.fallback.name} serves", *reasons)
     if any(_may_serve(lease) for lease in leases) and of_service[0] in BY_REQUESTS:
         return of_service[0], (*of_service[1], *of_leases[1])
     return of_leases
+
+
+def _refused_reasons(deployment: Deployment) -> tuple[str, ...]:
+    """Why a fallback serves where no zone has granted a lease."""
+    command = f"`bezel deploy {shell_word(deployment.stack)}`"
+    names = [lease.name for lease in deployment.leases if lease.state == NOT_GRANTED]
+    return tuple(f"lease {name} was not granted: {command} requests it again" for name in names)
 
 
 def _may_serve(lease: LeaseStatus) -> bool:

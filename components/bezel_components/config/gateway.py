@@ -250,5 +250,6 @@ def _errors(nodes: int, servers: int, counted: str) -> list[str]:
         504: "The node did not respond within an hour.",
     }
     plain = [f"    http-error status {code} {error_body(code, text)}" for code, text in texts.items()]
-    no_node = f"No node behind this gateway could take the request: {healthy}."
+    elsewhere = "; the fallback has the same path below /fallback" if counted == "machines" else ""
+    no_node = f"No node behind this gateway could take the request: {healthy}{elsewhere}."
     return [*plain, f"    http-error status 503 {error_body(503, no_node, 'lf-string')} hdr Retry-After 10"]

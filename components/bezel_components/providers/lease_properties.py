@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bezel.leases import messages
 from bezel.leases.clock import PlatformClock, unix
 from bezel.leases.controller import LeaseController, LeaseError, LeaseRefusedError
 from bezel.leases.inventory import back_end_of, new_client
@@ -176,7 +177,8 @@ def reach_optional(
         if not optional:
             raise
         # The plugin cannot write to the engine's log, but the engine shows its standard error.
-        sys.stderr.write(f"warning: {error}; the fallback serves, and the next deploy requests it again\n")
+        (problem,) = error.problems
+        sys.stderr.write(f"warning: {messages.not_granted(desired.spec.name, problem)}; the next deploy requests it\n")
         return None
 
 

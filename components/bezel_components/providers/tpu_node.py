@@ -110,7 +110,7 @@ class TpuNodeProvider(ResourceProvider):
         if lease.windows_of(props):
             return {**lease.own_properties(props), **_scheduled_outputs(props, clock.now()), **granted}
         if optional and reached is None and may_request:
-            return {**lease.own_properties(props), **_missing_outputs(props), **granted}
+            return {**lease.own_properties(props), **_missing_outputs(props, clock.now()), **granted}
         leases = [reached] if reached is not None else lease.observe_all_zones(props, clock)
         properties = lease.own_properties(props)
         return {**properties, **_outputs(reached, leases, {**(before or {}), **properties}, clock.now()), **granted}
@@ -168,11 +168,11 @@ def _outputs(
     }
 
 
-def _missing_outputs(props: Mapping[str, Any]) -> dict[str, Any]:
+def _missing_outputs(props: Mapping[str, Any], now: float) -> dict[str, Any]:
     """The outputs of a lease that no zone has granted."""
     zone = str(props["zones"][0]["zone"])
     outputs = {"lease": "", "zone": zone, "state": lease.NOT_GRANTED, "address": "", "active_at": None, "ends_at": None}
-    return {**outputs, "cost": _cost(props, zone, None, None, 0.0) | {"so_far_usd": 0.0}}
+    return {**outputs, "cost": _cost(props, zone, None, None, now) | {"so_far_usd": 0.0}}
 
 
 def _scheduled_outputs(props: Mapping[str, Any], now: float) -> dict[str, Any]:
