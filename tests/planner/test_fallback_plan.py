@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.base.money import Priced
+from bezel.planner.base.money import Priced, round_usd
 from bezel.planner.fallback.gateway_checks import detection_seconds
 from bezel.planner.render.summary import plan_summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bezel.planner.base.money import Amount
     from bezel_base.errors import Problem
 
 QAT = "gemma-4-12b-it-qat-w4a16"
@@ -85,6 +88,31 @@ def test_each_state_has_its_price() -> None:
         assert shown in text
     for seconds in detection_seconds().values():
         assert f"no request after {seconds} s at most" in text
+
+
+def test_an_address_costs_in_each_state() -> None:
+    plain, addressed = plan_with().cost, plan_with(address={"domain": "llm.acme.example"}).cost
+    assert addressed.address is not None
+    address = usd_of(addressed.address.hourly)
+    assert address > 0
+    for name in ("hourly_at_rest", "hourly_at_max", "fallback_at_max", "hourly_in_a_change"):
+        assert usd_of(getattr(addressed, name)) == usd_of(getattr(plain, name)) + address, name
+
+
+def usd_of(amount: Amount | None) -> Decimal:
+    assert isinstance(amount, Priced)
+    return amount.usd
+
+
+def test_the_document_has_the_prices_and_times_of_the_plan() -> None:
+    document = (Path(__file__).parents[2] / "docs/leases.md").read_text()
+    cost = plan_with().cost
+    amounts = [cost.hourly_at_max, cost.fallback_at_max, cost.hourly_at_rest, cost.hourly_in_a_change]
+    usd = [round_usd(amount.usd, 4) for amount in amounts if isinstance(amount, Priced)]
+    assert re.findall(r"^\| [^|]+ \| (\d+\.\d{4}) \|", document, re.MULTILINE) == usd
+    ended, gone, hangs = detection_seconds().values()
+    assert f"after {ended} s where its server" in document
+    assert f"{gone} s where the machine is gone, {hangs} s where its server hangs" in document
 
 
 def test_the_limit_counts_both_while_one_takes_over() -> None:

@@ -132,6 +132,12 @@ class LeaseTotal:
         return total((*parts, self.address.hourly) if self.address else parts)
 
     @property
+    def hourly_at_rest(self) -> Amount:
+        """Address and the fallback's minimum, per hour, without a lease and without requests."""
+        fallback = () if self.fallback is None else (self.fallback.hourly_at_min,)
+        return total((*fallback, self.address.hourly) if self.address else fallback)
+
+    @property
     def hourly_in_a_change(self) -> Amount:
         """What costs per hour while the fallback takes over from the machines, or they from it: all of both."""
         return self.hourly_at_max if self.fallback is None else total((self.hourly_at_max, self.fallback.hourly_at_max))
@@ -179,7 +185,7 @@ class LeaseTotal:
             return {}
         return {
             "usd_per_hour_of_fallback": figure(self.fallback_at_max, 4),
-            "usd_per_hour_of_idle_fallback": figure(self.fallback.hourly_at_min, 4),
+            "usd_per_hour_at_rest": figure(self.hourly_at_rest, 4),
             "usd_per_hour_in_a_change": figure(self.hourly_in_a_change, 4),
         }
 

@@ -35,7 +35,7 @@ def state_rows(plan: LeasePlan) -> Iterator[Row]:
     instances = "1 instance" if count == 1 else f"{count} instances"
     yield "while the lease serves", usd(cost.hourly_at_max, "h", 4), "machines and gateway, the fallback at 0"
     yield "while the fallback serves", usd(cost.fallback_at_max, "h", 4), f"at most: {instances} and the gateway"
-    yield "without lease and requests", usd(fallback.cost.hourly_at_min, "h", 4), "the fallback scales to 0"
+    yield "without lease and requests", usd(cost.hourly_at_rest, "h", 4), "the fallback scales to 0"
     yield "while one takes over", usd(cost.hourly_in_a_change, "h", 4), "at most: both, and the gateway"
 
 
