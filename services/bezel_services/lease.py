@@ -202,7 +202,8 @@ def declare(
     }
     behind = {plan.gateway.region: plan.gateway.name}
     drain = declare_drain(plan, children, gateway.resource_name, plan.labels, gateway)
-    address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark)
+    revisions = [gateway.revision]
+    address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark, revisions=revisions)
     return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
 
 

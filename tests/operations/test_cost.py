@@ -174,3 +174,14 @@ def test_regions_and_their_address_are_summed_and_shown_each(tmp_path: Path) -> 
     one = costs(tmp_path, "l4-qat")
     assert (one.regions, one.address) == ((), None)
     assert one.usd_per_hour == near.usd_per_hour
+
+
+def test_address_of_leases_costs_with_and_without_traffic(tmp_path: Path) -> None:
+    address = {"domain": "llm.acme.example"}
+    report = costs(tmp_path, "v6e4-moe", address=address, cost={"max_hourly_usd": 6})
+    plain = costs(tmp_path, "v6e4-moe")
+    assert report.address is not None
+    for name in ("usd_per_hour_at_most", "usd_per_hour_idle"):
+        assert getattr(report, name) - getattr(plain, name) == report.address.usd_per_hour
+    assert len(report.lines) == len(plain.lines) + 1
+    assert report.regions == ()

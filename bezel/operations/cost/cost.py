@@ -174,9 +174,11 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
     if isinstance(made, LeasePlan):
         leased = made.cost
         hourly = idle = leased.machines_hourly
+        idle = total([idle, made.address.cost.hourly]) if made.address else idle
         month, saved = leased.machines_monthly, leased.monthly_saved
         highest, at_most, missing = leased.hourly_at_max, None, leased.missing
-        lines = map(_line, (*leased.by_zone.values(), *leased.gateway_lines))
+        of_address = [made.address.cost.rule] if made.address else []
+        lines = map(_line, (*leased.by_zone.values(), *leased.gateway_lines, *of_address))
     else:
         costs, sums = [each.cost for each in made.regions], made.total
         hourly, idle, month = made.cost.hourly, sums.hourly_at_min, sums.monthly_without_traffic
