@@ -469,3 +469,14 @@ def test_the_report_says_what_was_done(monkeypatch, tmp_path: Path, capsys) -> N
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["action"]) == ("comment", "printed")
     assert visible(report["body"]).startswith("Commit `aaaaaaaa`")
+
+
+def test_each_of_several_regions_has_its_price_under_the_sum() -> None:
+    after = document()["price"]["after"]
+    one = after | {"regions_hourly_usd": {"us-east4": "1.05"}}
+    two = after | {"regions_hourly_usd": {"us-east4": "1.05", "europe-west4": "1.20"}}
+    text = section(document(price={"before": one, "after": two}))
+    assert "\n\nus-east4 1.05 USD/h (unchanged), europe-west4 0.00 → 1.20 USD/h (+1.20)\n" in text
+    assert "us-east4" not in section(document(price={"before": one, "after": one}))
+    hostile = after | {"regions_hourly_usd": {"<b>a</b>": "1", "us-east4": "1"}}
+    assert "<b>" not in harmless(section(document(price={"before": one, "after": hostile})))

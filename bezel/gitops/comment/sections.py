@@ -74,7 +74,7 @@ def _change(
     return [
         f"**{hourly}**",
         f"{monthly}, {idle}",
-        *([", ".join(part.replace(ARROW, "→") for part in regions)] if regions else []),
+        *([", ".join(prose(part.replace(ARROW, "→"), 90) for part in regions)] if regions else []),
         *unknown,
         f"{_heading(document, run_url)}{_uncommitted_note(document)}; {_counts(document, changes)}",
         *([f"Address: {code(document['url'], 120)}"] if isinstance(document.get("url"), str) else []),
