@@ -27,7 +27,7 @@ from bezel_services.images import FoundImages
 from bezel_services.preparation import refuse
 from bezel_services.prerequisites import enabled_apis, runtime_identity, weights
 from bezel_services.regions.address import audiences, declare_address
-from bezel_services.regions.deployed import Deployed
+from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.regions.optional import leave_out_regions
 from bezel_services.regions.service import RegionService, SharedParts, declare_region, is_gated
@@ -90,7 +90,9 @@ def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInpu
     }
     fitting, problems = leave_out_regions(plan, quotas, short)
     of_networks = [each for service in fitting.services for each in _subnetwork_problems(plan, service, late)]
-    refuse(plan, [*of_networks, *problems, *images.problems, *domain_problems(fitting, deployed.address)])
+    protected = protection_problems(deployed, {each.region: each.name for each in fitting.services})
+    of_domain = domain_problems(fitting, deployed.address)
+    refuse(plan, [*of_networks, *problems, *protected, *images.problems, *of_domain])
     return fitting
 
 

@@ -50,7 +50,7 @@ from bezel_services.prerequisites import (
     weights,
 )
 from bezel_services.regions.address import audiences, declare_address, declare_drain
-from bezel_services.regions.deployed import Deployed
+from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.smoke_tests import check_and_measure
 from bezel_smoke.benchmark import ShortBenchmark
@@ -101,8 +101,10 @@ def read_quotas(plan: LeasePlan, *, is_preview: bool) -> LeaseQuotas:
 
 
 def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages, deployed: Deployed) -> list[Problem]:
-    """What is missing in the cloud: quota, an image, a zone of the address."""
-    problems = [*quota.lease_problems(plan, quotas.leases), *images.problems, *domain_problems(plan, deployed.address)]
+    """What is missing in the cloud: quota, an image, a zone of the address; a gateway that may not be deleted."""
+    protected = protection_problems(deployed, {plan.gateway.region: plan.gateway.name})
+    of_domain = domain_problems(plan, deployed.address)
+    problems = [*quota.lease_problems(plan, quotas.leases), *protected, *images.problems, *of_domain]
     if plan.fallback:
         service = plan.fallback.service
         state = quotas.fallback[service.region]

@@ -6,7 +6,7 @@ import pytest
 
 from bezel.planner import Plan, make_plan
 from bezel_components.lookups.stack_state import StateResource
-from bezel_services.regions.deployed import Deployed, deployed_of
+from bezel_services.regions.deployed import Deployed, deployed_of, protection_problems
 from bezel_services.regions.failure import failure_texts
 
 VLLM = "bezel:services:VllmService"
@@ -29,6 +29,10 @@ PLACED = {"location": "us-east4"}
         ([("gcp:cloudrunv2/service:Service", "chat-service-service", PLACED)], Deployed()),
         ([(SERVICE, "chat-service-service", {})], Deployed()),
         ([(BUCKET, "chat-weights-bucket", {"location": "EUROPE-WEST4"})], Deployed(bucket_location="europe-west4")),
+        (
+            [(SERVICE, "chat-service-us-east4-service", {**PLACED, "name": "chat", "deletionProtection": True})],
+            Deployed(protected=frozenset({("us-east4", "chat")})),
+        ),
         ([(ADDRESS, "chat-address", {"url": "https://a.example"})], Deployed(address="https://a.example")),
     ],
 )
@@ -36,6 +40,23 @@ def test_a_state_says_where_the_resources_without_a_region_are(
     resources: list[tuple[str, str, dict[str, Any]]], deployed: Deployed
 ) -> None:
     assert deployed_of("chat", [StateResource(*each) for each in resources]) == deployed
+
+
+@pytest.mark.parametrize(
+    ("services", "refused"),
+    [
+        ({"us-east4": "chat", "europe-west4": "chat"}, []),
+        ({"us-east4": "chat"}, [("bezel:regions", "us-east4")]),
+        ({"us-east4": "chat", "europe-west4": "answers"}, [("bezel:service_name", "answers")]),
+        ({"us-east4": "chat", "europe-west4": "chat", "europe-west1": "chat"}, []),
+    ],
+)
+def test_a_protected_service_is_never_left_behind(services: dict[str, str], refused: list[tuple[str, str]]) -> None:
+    deployed = Deployed(protected=frozenset({("us-east4", "chat"), ("europe-west4", "chat")}))
+    problems = list(protection_problems(deployed, services))
+    assert [(each.key, each.value) for each in problems] == refused
+    assert all("the service chat in europe-west4 is protected from deletion" in each.consequence for each in problems)
+    assert all("with bezel:deletion_protection: never" in each.repair for each in problems)
 
 
 def test_a_failure_names_the_waiting_regions_and_how_to_leave_one_out() -> None:

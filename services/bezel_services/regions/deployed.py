@@ -6,12 +6,13 @@ another region's: it would be replaced, and the service there be made twice. Bet
 they are the same. It needs to be known which region the names without one belong to: that is in the state alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 
-from bezel.planner import AnyPlan, LeasePlan
+from bezel.planner import AnyPlan, LeasePlan, Problem
+from bezel.planner.base.problems import setting
 from bezel_components.lookups.stack_state import StateResource, look_up_state
 from bezel_services.children import regional_name
 
@@ -30,11 +31,13 @@ class Deployed:
         region: The region of the children that are named without one; "" where there are none.
         bucket_location: Location of the bucket that it has made for all regions, in lower case; "" without one.
         address: URL of its address; "" without one.
+        protected: Region and name of each service that is protected from deletion.
     """
 
     region: str = ""
     bucket_location: str = ""
     address: str = ""
+    protected: frozenset[tuple[str, str]] = frozenset()
 
 
 def look_up_deployed(component: str, plan: AnyPlan) -> Deployed:
@@ -57,11 +60,8 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
         component: Name of the component.
         resources: The resources of the state.
     """
-    by_place = {
-        (each.type.rpartition("$")[2], each.name.removeprefix(f"{component}-")): each.outputs
-        for each in resources
-        if _COMPONENT in each.type and each.name.startswith(f"{component}-")
-    }
+    own = [each for each in resources if _COMPONENT in each.type and each.name.startswith(f"{component}-")]
+    by_place = {(each.type.rpartition("$")[2], each.name.removeprefix(f"{component}-")): each.outputs for each in own}
 
     def text(type_: str, role: str, output: str) -> str:
         return str(by_place.get((type_, role), {}).get(output) or "")
@@ -70,7 +70,31 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
         region=next(filter(None, (text(type_, role, "location") for type_, role in _PLACED)), ""),
         bucket_location=text(_BUCKET, "weights-bucket", "location").lower(),
         address=text(_ADDRESS, "address", "url"),
+        protected=frozenset(
+            (str(each.outputs.get("location")), str(each.outputs.get("name")))
+            for each in own
+            if each.type.endswith(_SERVICE) and each.outputs.get("deletionProtection")
+        ),
     )
+
+
+def protection_problems(deployed: Deployed, services: Mapping[str, str]) -> Iterator[Problem]:
+    """Services that a deploy would delete in the end, and that are protected from it.
+
+    Args:
+        deployed: What the state has.
+        services: Region -> name of the service that the program declares there.
+    """
+    for region, name in sorted(deployed.protected - services.items()):
+        key, value = ("service_name", services[region]) if region in services else ("regions", ", ".join(services))
+        yield Problem(
+            setting(key),
+            value,
+            f"the service {name} in {region} is protected from deletion: the deploy would fail at its end, and the"
+            " service keep running without callers.",
+            f"first deploy with {setting('deletion_protection')}: never, and with this service; then change it, and"
+            " remove the setting afterwards.",
+        )
 
 
 def with_earlier_region_name(regions: Sequence[str], deployed: Deployed) -> pulumi.ResourceTransformation:
