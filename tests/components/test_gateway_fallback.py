@@ -3,13 +3,14 @@
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from bezel.planner.fallback.gateway_checks import RETURN, detection_seconds
+from bezel.planner.fallback.gateway_checks import FAST_INTERVAL, INTERVAL, RETURN, detection_seconds
 from bezel_base.text.redaction import redact
 from bezel_components.config.gateway import gateway_configuration
 from bezel_components.config.gateway_fallback import PROBE_ATTEMPTS, SERVED_BY, FallbackUrlError, identity_program
@@ -43,18 +44,36 @@ class World(NamedTuple):
         return response.headers.get(SERVED_BY, "") if response.status == 200 else ""
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
+RETURN_SOON = {f"slowstart {RETURN}s": "slowstart 3s"}
+CHECK_SOON = {
+    f"inter {INTERVAL}s fastinter {FAST_INTERVAL}s downinter 2s": "inter 200ms fastinter 100ms downinter 200ms"
+}
+
+
+@contextmanager
+def started(replaced: Mapping[str, str]) -> Iterator[World]:
+    """A gateway before a node and a fallback, with other times in its configuration."""
     (node,) = nodes(1)
     fallback = Node("127.0.0.1", 0)
-    quick = {f"slowstart {RETURN}s": "slowstart 3s"}
     with (
         MetadataServer() as metadata,
-        Gateway([node], fallback=url_of(fallback), metadata=metadata.address, replaced=quick) as gateway,
+        Gateway([node], fallback=url_of(fallback), metadata=metadata.address, replaced=replaced) as gateway,
     ):
         yield World(gateway, node, fallback, metadata)
     node.close()
     fallback.close()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with started(RETURN_SOON | CHECK_SOON) as made:
+        yield made
+
+
+@pytest.fixture
+def world_with_own_checks() -> Iterator[World]:
+    with started(RETURN_SOON) as made:
+        yield made
 
 
 def url_of(node: Node) -> str:
@@ -66,7 +85,8 @@ def url_of(node: Node) -> str:
 
 @needs_proxy
 @pytest.mark.slow
-def test_users_lose_only_streams_on_a_dead_lease_within_the_stated_time(world: World) -> None:
+def test_users_lose_only_streams_on_a_dead_lease_within_the_stated_time(world_with_own_checks: World) -> None:
+    world = world_with_own_checks
     detection = detection_seconds()["server ended"]
     caller = {"Authorization": "Bearer planted"}
     with Users(world.gateway.port, 64, "/v1/pieces", b"{}", caller, b"data: last\n\n") as users:
@@ -193,7 +213,34 @@ def test_pages_of_the_front_end_and_a_dead_fallback_become_json(world: World) ->
     assert body["error"]["message"].endswith("and the fallback could not be reached.")
 
 
-# A lease that was not granted, and a fallback of another name
+# Fleets, a lease that was not granted, and a fallback of another name
+
+
+@needs_proxy
+@pytest.mark.slow
+@pytest.mark.parametrize("machines", [None, 2])
+def test_a_fallback_waits_while_any_machine_of_a_fleet_lives(machines: int | None) -> None:
+    """Each address is that of a machine, or two of four possible ones are."""
+    places = nodes(2 if machines is None else 4)
+    for other in places[2:]:
+        other.close()
+    first, second, fallback = *places[:2], Node("127.0.0.1", 0)
+    with (
+        MetadataServer() as metadata,
+        Gateway(
+            places, machines=machines, fallback=url_of(fallback), metadata=metadata.address, replaced=CHECK_SOON
+        ) as gateway,
+    ):
+        assert [gateway.ask(f"/metrics?node={number}")[1]["node"] for number in (1, 0)] == [
+            second.address,
+            first.address,
+        ]
+        assert gateway.ask("/fallback/metrics?node=0")[1]["node"] == fallback.address
+        first.die()
+        assert {gateway.ask("/v1/models")[1]["node"] for _ in range(8)} == {second.address}
+        second.die()
+        until(lambda: gateway.ask("/version")[1].get("node") == fallback.address, "no machine lives", gateway.log)
+    fallback.close()
 
 
 @needs_proxy
