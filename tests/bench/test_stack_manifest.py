@@ -79,6 +79,35 @@ def test_a_service_between_a_least_and_a_most_has_no_price_of_its_own(tmp_path: 
         assert described.served_by.digest is None
 
 
+@pytest.mark.parametrize(
+    ("url", "regions", "measured"),
+    [
+        ("https://llm.acme.example", ["us-east4", "europe-west4"], "us-east4, europe-west4"),
+        ("https://llm.acme.example", ["us-east4"], "us-east4"),
+        ("https://europe-west4.example", ["us-east4", "europe-west4"], "europe-west4"),
+    ],
+)
+def test_address_is_measured_with_all_regions_behind_it(
+    url: str, regions: list[str], measured: str, tmp_path: Path
+) -> None:
+    stack = yaml.safe_load((ROOT / "Pulumi.l4-qat.yaml").read_text())
+    del stack["config"]["bezel:region"]
+    stack["config"] |= {
+        "bezel:cost": {"max_hourly_usd": 9},
+        "bezel:regions": ["us-east4", "europe-west4"],
+        "bezel:optional_regions": ["europe-west4"],
+        "bezel:address": {"domain": "llm.acme.example"},
+    }
+    (tmp_path / "Pulumi.l4-qat.yaml").write_text(yaml.safe_dump(stack))
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
+    urls = {region: f"https://{region}.example" for region in regions}
+    outputs = {"url": url, **({"urls": urls} if len(urls) > 1 else {})}
+    described = manifest("--stack", "l4-qat", outputs=outputs, folder=tmp_path)
+    count = measured.count(",") + 1
+    assert (described.platform.region, described.platform.instances) == (measured, count)
+    assert described.price.usd_per_hour == pytest.approx(1.04652 * count, abs=0.001)
+
+
 def test_leases_are_priced_where_they_lie_and_nowhere_else() -> None:
     one = {"zone": "europe-west4-a", "state": "active"}
     described = manifest("--stack", "v6e4-moe", outputs={"leases": {"a": one}, "image": IMAGE})

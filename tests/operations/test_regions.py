@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from bezel.operations.bench.run_bench import RunArguments
+from bezel.operations.bench.target import options_of
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.logs.logs import LogsArguments, logs
 from bezel.operations.metrics.metrics import MetricsArguments, metrics
@@ -215,3 +217,12 @@ def test_checks_of_another_region_passed_none_of_its_revisions(cloud: Deployed) 
     deployment = cloud.context.deployment("dev")
     assert list(passed_revisions(deployment.of_one_region(FAR))) == ["llm-1"]
     assert list(passed_revisions(deployment.of_one_region("us-east4"))) == ["llm-0"]
+
+
+def test_load_on_an_address_starts_no_instance_of_another_region(cloud: Deployed) -> None:
+    deploy_two(cloud)
+    cloud.server.routes.insert(0, lambda call: Answer(json={}) if call.path.endswith("/timeSeries") else None)
+    options = {"stack": "dev", "out": "run.json"}
+    with pytest.raises(UserError, match="in us-east4 only, and its address leads to others"):
+        options_of(cloud.context, RunArguments.model_validate(options))
+    assert options_of(cloud.context, RunArguments.model_validate({**options, "wake": True})) == ["--stack", "dev"]

@@ -37,6 +37,9 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     by_url = {service_url: region for region, service_url in urls.items()} if isinstance(urls, Mapping) else {}
     # The address leads to every region, and which one answered is not known.
     measured = [each for each in plan.regions if by_url.get(url, each.region) == each.region]
+    # An optional region may have been left out of the deploy; without any further one there are no `urls`.
+    deployed = by_url.values() or {plan.service.region}
+    measured = [each for each in measured if each.region in deployed]
     if plan.address is None or url != plan.address.url:
         measured = measured[:1]
     platform = Platform(

@@ -61,7 +61,15 @@ def options_of(context: Context, arguments: TargetArguments) -> list[str]:
             raise UserError(Problem("--url", arguments.url, consequence, repair))
         return ["--url", arguments.url.rstrip("/"), "--public", *model]
     stack = str(arguments.stack)
-    instances = choose_target(context, context.deployment(stack), wake=arguments.wake).instances
+    target = choose_target(context, context.deployment(stack), wake=arguments.wake)
+    instances = target.instances
+    if target.notes:
+        # The load goes to the address, which may lead to any region.
+        consequence = (
+            f"an instance is known to run in {target.deployment.region} only, and its address leads to others."
+        )
+        repair = "set wake to start one there, or name the url of `bezel proxy --region`."
+        raise UserError(Problem("STACK", stack, consequence, repair))
     if not (instances.is_awake or arguments.wake):
         raise UserError(Problem("STACK", stack, f"{asleep(instances)}.", "set wake to start one."))
     return ["--stack", stack, *model]
