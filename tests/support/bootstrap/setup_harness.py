@@ -51,6 +51,7 @@ class SetupHarness:
         warm_python.environment(folder / ".venv")
         endpoint = warm_localcloud.start(directory, "--speed", SPEED, "--emulator")
         environment = {
+            "COLUMNS": "1000",  # a screen that breaks no sentence
             **clients.environment(endpoint),
             "HOME": str(folder),
             "XDG_STATE_HOME": str(folder / "home"),
