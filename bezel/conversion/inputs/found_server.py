@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bezel_base.errors import NOT_SHOWN, Problem, format_value
+from bezel_base.errors import NOT_SHOWN, format_value
 
 Kind = Literal["not converted", "assumed", "changes"]
 
@@ -37,10 +37,6 @@ class Remark:
         head = f"{self.key}: {self.value}" if self.value else self.key
         repair = f"{self.repair[0].upper()}{self.repair[1:]}" if self.repair else ""
         return " ".join(part for part in (f"{head}: {self.reason}", repair) if part)
-
-    def as_problem(self) -> Problem:
-        """The same in the form of every problem."""
-        return Problem(self.key, self.value or None, self.reason, self.repair or "nothing has to be done.")
 
 
 def remark(kind: Kind, key: str, value: object, reason: str, repair: str = "", *, hidden: bool = False) -> Remark:

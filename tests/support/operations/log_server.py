@@ -63,9 +63,3 @@ class LogServer:
                 **more,
             }
         )
-
-    def add_node(self, text: str, second: int = 0, *, name: str = "v6e", zone: str = "us-east5-a") -> None:
-        """A line of a leased TPU machine."""
-        self.add(text, second, log="projects/acme/logs/serialconsole.googleapis.com%2Fserial_port_1_output")
-        labels = {"node_id": name, "worker_id": "0", "zone": zone}
-        self.entries[-1]["resource"] = {"type": "tpu_worker", "labels": labels}

@@ -82,8 +82,3 @@ def tpu_refusal(architecture: Architecture, weights: Weights | None = None) -> s
     if weights.encoding not in _UNPACKED_ON_TPU:
         return f"tpu-inference {support.version} has no kernel for {weights.encoding} weights"
     return None
-
-
-def runs_natively_on_tpu(architecture: Architecture) -> bool:
-    """Whether tpu-inference has a definition of its own; others run by vLLM's, and are not measured."""
-    return architecture.class_name in tpu_support().native

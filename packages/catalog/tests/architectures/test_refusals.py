@@ -8,7 +8,7 @@ import pytest
 from bezel_catalog import NotInCatalogueError
 from bezel_catalog.architectures import read_architecture, weigh
 from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
-from bezel_catalog.architectures.support import gpu_refusal, runs_natively_on_tpu, tpu_refusal
+from bezel_catalog.architectures.support import gpu_refusal, tpu_refusal
 
 BASE = {
     "vocab_size": 2048,
@@ -145,12 +145,6 @@ def test_tpu_refuses_layers_without_a_cache():
         "decoder_attention_heads": 4,
     }
     assert "what an encoder made" in tpu_refusal(read_architecture(whisper))
-
-
-def test_only_definitions_for_jax_run_natively_on_a_tpu():
-    assert runs_natively_on_tpu(read_architecture(LLAMA))
-    mistral = {**BASE, "model_type": "mistral", "architectures": ["MistralForCausalLM"]}
-    assert not runs_natively_on_tpu(read_architecture(mistral))
 
 
 @pytest.mark.slow
