@@ -38,7 +38,7 @@ LOAD = (
     "warmup_seconds max_failed cancel repeats out json"
 )
 ALWAYS = {
-    "run": f"{SERVER} {RECORD} {LOAD}",
+    "run": f"{SERVER} {RECORD} {LOAD} like",
     "job": (
         f"{SERVER} {RECORD} {LOAD} tasks bucket job_region project ready_seconds job_seconds image service_account"
     ),

@@ -1,19 +1,21 @@
 """The documents of figures and checks say what the code does; the schema is the one that results keep to."""
 
 import json
+import shlex
 from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from bezel_bench.commands.like.translate import show_like
 from bezel_bench.metrics import saturation
 from bezel_bench.result import cell_status, failures
 from bezel_bench.result.document import Cell, Result, State
 from bezel_bench.result.records import Client, Machine, Manifest, Metric
 from bezel_bench.validity import load_checks, server_checks
-from tests.support.docs.markdown import ROOT, between
-from tools.docs.benchmark import schema, tables
+from tests.support.docs.markdown import ROOT, between, blocks
+from tools.docs.benchmark import client_tables, schema, tables
 
 METRICS = ROOT / "docs" / "metrics.md"
 SCHEMA = json.loads((ROOT / "docs" / "bench-result.schema.json").read_text(encoding="utf-8"))
@@ -22,6 +24,17 @@ REPAIR = "run `python -m tools.docs.benchmark --write`"
 
 def test_the_tables_of_figures_are_their_definitions() -> None:
     assert between(METRICS, "made by: .venv/bin/python -m tools.docs.benchmark") == tables(), REPAIR
+
+
+def test_options_of_other_clients_are_those_of_the_table() -> None:
+    document = ROOT / "docs" / "other-clients.md"
+    assert between(document, "made by: .venv/bin/python -m tools.docs.benchmark") == client_tables(), REPAIR
+    lines = [line for text in blocks(document, "sh") for line in text.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        *_, option, shown = shlex.split(line)
+        assert option == "--like"
+        assert "unknown" not in show_like("bezel bench run", shown)
 
 
 @pytest.mark.slow

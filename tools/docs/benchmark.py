@@ -2,14 +2,17 @@
 
 python -m tools.docs.benchmark            the tables, as Markdown
 python -m tools.docs.benchmark --schema   the JSON schema of a result
-python -m tools.docs.benchmark --write    puts them into docs/metrics.md and docs/bench-result.schema.json
+python -m tools.docs.benchmark --write    puts them into docs/metrics.md and docs/bench-result.schema.json, and options
+                                          of other clients into docs/other-clients.md
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import TYPE_CHECKING, Any
 
+from bezel_bench.commands.like.translate import clients
 from bezel_bench.metrics.definitions import DEFINITIONS
 from bezel_bench.metrics.request_rows import COLUMNS as REQUEST_COLUMNS
 from bezel_bench.metrics.request_rows import GAPS
@@ -17,6 +20,10 @@ from bezel_bench.result.document import SCHEMA, Result
 from bezel_bench.result.sample_file import COLUMNS
 from tools.docs.generated_sections import ROOT, put, table
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CLIENTS = ROOT / "docs" / "other-clients.md"
 DOCUMENT = ROOT / "docs" / "metrics.md"
 SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
 
@@ -39,6 +46,19 @@ def tables() -> str:
     )
 
 
+def client_tables() -> str:
+    """A table of the options of each other client, with what does the same here."""
+    return "\n".join(
+        f"### {client['title']}\n\n{table(('option', 'here'), [_client_row(row) for row in client['rows']])}"
+        for client in clients().values()
+    )
+
+
+def _client_row(row: Mapping[str, Any]) -> tuple[str, str]:
+    here = f"`{row['here']}`" if "here" in row else row.get("does") or f"not here: {row['why']}"
+    return ", ".join(f"`{option}`" for option in row["options"]), here
+
+
 def schema() -> str:
     """The JSON schema of a result, as text."""
     schema = Result.model_json_schema(by_alias=True, mode="serialization")
@@ -53,6 +73,7 @@ def main(flags: list[str]) -> None:
         return
     SCHEMA_FILE.write_text(schema(), encoding="utf-8")
     put(DOCUMENT, "tools.docs.benchmark", tables())
+    put(CLIENTS, "tools.docs.benchmark", client_tables())
 
 
 if __name__ == "__main__":

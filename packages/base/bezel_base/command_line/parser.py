@@ -10,6 +10,7 @@ with `dashed_values` takes a word that begins with dashes as a value unless it i
 `alone` may be called without one of its subcommands, and its options may stand before or after theirs. A command with
 `exit_codes`, code -> meaning, shows them at the end of its help, with those that every command has. `other_words`, word
 of other programs -> command, are named where such a word is typed. The action `version` takes a `distribution`. A
+The action `print` takes a `call`, MODULE:FUNCTION, which makes a text of the program's name and the value. A
 command with `settings` names a function, MODULE:FUNCTION, that adds words from elsewhere to its own: it gets the tables
 of its arguments and the words.
 """
@@ -61,6 +62,19 @@ class _ShowVersion(argparse.Action):
         parser.exit()
 
 
+class _Print(argparse.Action):
+    """Print the text that a function makes of the value, and end."""
+
+    def __init__(self, *, call: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs | {"dest": argparse.SUPPRESS})
+        self._call = call
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, value: Any, *__: object) -> NoReturn:
+        module, _, function = self._call.partition(":")
+        sys.stdout.write(getattr(importlib.import_module(module), function)(parser.prog, value))
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """Parser of a command and of its subcommands."""
 
@@ -90,6 +104,7 @@ class Parser(argparse.ArgumentParser):
             **kwargs,
         )
         self.register("action", "version", _ShowVersion)
+        self.register("action", "print", _Print)
         for name, parse in {
             "int": _integer,
             "float": _number,

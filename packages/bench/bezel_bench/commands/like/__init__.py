@@ -1,0 +1,1 @@
+"""Command lines of other load clients as commands of this one."""
