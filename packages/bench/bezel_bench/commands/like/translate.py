@@ -54,10 +54,7 @@ def translate(line: str) -> Command:
         arguments = shlex.split(line.replace("\\\n", " "))
     except ValueError as error:
         raise WrongValueError(Problem(_LIKE, None, f"the line cannot be read: {error}.", "quote it whole.")) from None
-    head = [
-        Path(word).name
-        for word in arguments[: next((n for n, w in enumerate(arguments) if w.startswith("-")), len(arguments))]
-    ]
+    head = [Path(part).name for part in itertools.takewhile(lambda part: not part.startswith("-"), arguments)]
     name = next((name for name, client in clients().items() if set(client["words"]) & set(head)), None)
     if name is None:
         names = ", ".join(client["title"].partition(" 0")[0].replace("`", "") for client in clients().values())
