@@ -51,7 +51,7 @@ CHECK_SOON = {
 
 
 @contextmanager
-def started(replaced: Mapping[str, str]) -> Iterator[World]:
+def running_gateway(replaced: Mapping[str, str]) -> Iterator[World]:
     """A gateway before a node and a fallback, with other times in its configuration."""
     (node,) = nodes(1)
     fallback = Node("127.0.0.1", 0)
@@ -66,13 +66,13 @@ def started(replaced: Mapping[str, str]) -> Iterator[World]:
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    with started(RETURN_SOON | CHECK_SOON) as made:
+    with running_gateway(RETURN_SOON | CHECK_SOON) as made:
         yield made
 
 
 @pytest.fixture
 def world_with_own_checks() -> Iterator[World]:
-    with started(RETURN_SOON) as made:
+    with running_gateway(RETURN_SOON) as made:
         yield made
 
 
