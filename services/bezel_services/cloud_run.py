@@ -90,7 +90,7 @@ def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInpu
     }
     fitting, problems = leave_out_regions(plan, quotas, short)
     of_networks = [each for service in fitting.services for each in _subnetwork_problems(plan, service, late)]
-    protected = protection_problems(deployed, {each.region: each.name for each in fitting.services})
+    protected = protection_problems(deployed, {(each.region, each.name) for each in fitting.services})
     of_domain = domain_problems(fitting, deployed.address)
     refuse(plan, [*of_networks, *problems, *protected, *images.problems, *of_domain])
     return fitting

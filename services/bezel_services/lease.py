@@ -101,15 +101,15 @@ def read_quotas(plan: LeasePlan, *, is_preview: bool) -> LeaseQuotas:
 
 
 def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages, deployed: Deployed) -> list[Problem]:
-    """What is missing in the cloud: quota, an image, a zone of the address; a gateway that may not be deleted."""
-    protected = protection_problems(deployed, {plan.gateway.region: plan.gateway.name})
-    of_domain = domain_problems(plan, deployed.address)
-    problems = [*quota.lease_problems(plan, quotas.leases), *protected, *images.problems, *of_domain]
+    """What is missing in the cloud: quota, an image, a zone of the address; and a service that may not be deleted."""
+    problems = [*quota.lease_problems(plan, quotas.leases), *images.problems, *domain_problems(plan, deployed.address)]
+    services = {(plan.gateway.region, plan.gateway.name)}
     if plan.fallback:
         service = plan.fallback.service
         state = quotas.fallback[service.region]
         problems += quota.service_problems(plan.fallback.plan, service, state, gated=False)
-    return problems
+        services.add((service.region, service.name))
+    return [*problems, *protection_problems(deployed, services)]
 
 
 def declare(
@@ -204,8 +204,7 @@ def declare(
     }
     behind = {plan.gateway.region: plan.gateway.name}
     drain = declare_drain(plan, children, gateway.resource_name, plan.labels, gateway)
-    revisions = [gateway.revision]
-    address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark, revisions=revisions)
+    address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark)
     return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
 
 

@@ -6,7 +6,7 @@ another region's: it would be replaced, and the service there be made twice. Bet
 they are the same. It needs to be known which region the names without one belong to: that is in the state alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -60,8 +60,10 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
         component: Name of the component.
         resources: The resources of the state.
     """
-    own = [each for each in resources if _COMPONENT in each.type and each.name.startswith(f"{component}-")]
-    by_place = {(each.type.rpartition("$")[2], each.name.removeprefix(f"{component}-")): each.outputs for each in own}
+    children = [each for each in resources if _COMPONENT in each.type and each.name.startswith(f"{component}-")]
+    by_place = {
+        (each.type.rpartition("$")[2], each.name.removeprefix(f"{component}-")): each.outputs for each in children
+    }
 
     def text(type_: str, role: str, output: str) -> str:
         return str(by_place.get((type_, role), {}).get(output) or "")
@@ -72,26 +74,25 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
         address=text(_ADDRESS, "address", "url"),
         protected=frozenset(
             (str(each.outputs.get("location")), str(each.outputs.get("name")))
-            for each in own
+            for each in children
             if each.type.endswith(_SERVICE) and each.outputs.get("deletionProtection")
         ),
     )
 
 
-def protection_problems(deployed: Deployed, services: Mapping[str, str]) -> Iterator[Problem]:
+def protection_problems(deployed: Deployed, services: set[tuple[str, str]]) -> Iterator[Problem]:
     """Services that a deploy would delete in the end, and that are protected from it.
 
     Args:
         deployed: What the state has.
-        services: Region -> name of the service that the program declares there.
+        services: Region and name of each service that the program declares.
     """
-    for region, name in sorted(deployed.protected - services.items()):
-        key, value = ("service_name", services[region]) if region in services else ("regions", ", ".join(services))
+    for region, name in sorted(deployed.protected - services):
         yield Problem(
-            setting(key),
-            value,
-            f"the service {name} in {region} is protected from deletion: the deploy would fail at its end, and the"
-            " service keep running without callers.",
+            f"service {name} in {region}",
+            "protected from deletion",
+            "the stack no longer has it: the deploy would fail at its end, and the service keep running without"
+            " callers.",
             f"first deploy with {setting('deletion_protection')}: never, and with this service; then change it, and"
             " remove the setting afterwards.",
         )
