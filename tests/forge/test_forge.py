@@ -249,6 +249,19 @@ def test_a_forge_that_never_answers_is_given_up() -> None:
             forge.comments(1)
 
 
+@pytest.mark.parametrize("has_answered", [False, True])
+def test_absent_forge_is_asked_again_only_after_an_answer(*, has_answered: bool) -> None:
+    clock = Clock()
+    with fake_forge() as server:
+        forge = client(server, clock)
+        if has_answered:
+            forge.comments(3)
+            forge.close()  # a kept connection would still be served
+    with forge, pytest.raises(ForgeError, match="did not answer"):
+        forge.comments(3)
+    assert bool(clock.slept) is has_answered
+
+
 def test_by_hand_there_is_no_forge() -> None:
     assert forge_of({}) is None
     assert forge_of({"GITHUB_TOKEN": "x", "GITHUB_REPOSITORY": "a/b"}) is None

@@ -111,6 +111,13 @@ def test_a_hub_that_a_token_could_leak_to_is_refused():
     assert Hub(Watch(1), environ={}).base == "https://huggingface.co"
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "https://nobody.invalid"])
+def test_absent_hub_is_asked_once(address):
+    watch = Watch(60, Backoff(first=1000.0, longest=1000.0))  # a second try would end by this deadline
+    with pytest.raises(UnreachableError, match="the hub does not respond"):
+        Hub(watch, environ={"HF_ENDPOINT": address}).files(Repository("a/b"))
+
+
 @pytest.mark.slow
 @given(st.binary(max_size=200), st.binary(min_size=1, max_size=200))
 def test_a_hash_holds_for_its_content_and_for_no_other(content, more):
