@@ -19,6 +19,7 @@ from bezel_catalog.prices import PRICES, parse_prices
 from catalog_support.fake_billing_catalog import COMPUTE, RUN, list_skus, sku
 from localcloud_support.discovery_check import problems
 from localcloud_support.discovery_documents import document
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import Answer, serving
 
 TOKEN = "ya29.planted-access-token-0123456789"
@@ -48,17 +49,6 @@ class Billing:
         return Answer(json={"skus": page, "nextPageToken": token})
 
 
-class Clock:
-    """Waits that take no time."""
-
-    def __init__(self):
-        self.now, self.slept = 0.0, []
-
-    def sleep(self, seconds):
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 @pytest.fixture
 def api(monkeypatch):
     with serving() as server:
@@ -78,7 +68,7 @@ def file(tmp_path):
 
 
 def client(clock):
-    return GoogleClient(Credentials(), backoff=Backoff(), clock=lambda: clock.now, sleep=clock.sleep, dice=lambda: 0.5)
+    return GoogleClient(Credentials(), backoff=Backoff(), clock=clock, sleep=clock.sleep, dice=lambda: 0.5)
 
 
 def run(file, *, write, clock=None):

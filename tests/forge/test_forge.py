@@ -9,6 +9,7 @@ import pytest
 
 from bezel.forge import Facts, Forge, ForgeError, forge_of, pull_request_of
 from bezel.forge.transport import Transport
+from tests.support.clock import Clock
 from tests.support.gitops.fake_forge import BOTS, REPOSITORY, TOKEN, Fault, fake_forge
 
 pytestmark = pytest.mark.slow
@@ -17,21 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.gitops.fake_forge import FakeForge
-
-
-class Clock:
-    """Time that passes only while someone sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @pytest.fixture(params=["github", "gitea"])

@@ -7,25 +7,12 @@ from bezel.gitops.login.job_identity import DEADLINE_SECONDS, JobTokens, Login
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.errors import UserError
 from localcloud_support.issuer import REQUEST_TOKEN, Issuer
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import Answer, serving
 
 PROVIDER = "projects/1/locations/global/workloadIdentityPools/pipeline/providers/forge"
 SETTINGS = LoginSettings(PROVIDER, "deploy@demo.iam.gserviceaccount.com", "demo")
 NOWHERE = "http://127.0.0.1:9"
-
-
-class Clock:
-    """Time that passes only by waiting."""
-
-    def __init__(self):
-        self.now, self.waits = 0.0, []
-
-    def __call__(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.waits.append(seconds)
-        self.now += seconds
 
 
 @pytest.fixture
@@ -58,7 +45,7 @@ def test_a_server_that_is_away_for_a_moment_is_asked_again(issuer):
         server.routes.append(google)
         session = login(issuer, clock, server.url, masked)
     assert session == ("repo:example/bezel:ref:refs/heads/main", "2030-01-01T00:00:00Z")
-    assert len(clock.waits) == 2
+    assert len(clock.slept) == 2
     assert masked[0] == REQUEST_TOKEN
     assert masked[1].startswith("eyJ")
     assert masked[2:] == ["federated-token", "account-token"]

@@ -5,14 +5,7 @@ import pytest
 from bezel.operations.changes.confirmations import LIFE_SECONDS, MOST_PLANS, ConfirmationError, Confirmations
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel_base.errors import UserError
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def __call__(self) -> float:
-        return self.time
+from tests.support.clock import Clock
 
 
 def a_plan(target: str = "dev", **values: object) -> Plan:
@@ -53,15 +46,15 @@ def test_a_token_is_of_use_once(confirmations: Confirmations) -> None:
 
 def test_a_token_ends_after_ten_minutes(confirmations: Confirmations, clock: Clock) -> None:
     offer = confirmations.offer(a_plan(), "a")
-    assert offer.expires_at.timestamp() == clock.time + LIFE_SECONDS == clock.time + 600
-    clock.time += LIFE_SECONDS + 0.1
+    assert offer.expires_at.timestamp() == clock.now + LIFE_SECONDS == clock.now + 600
+    clock.now += LIFE_SECONDS + 0.1
     assert reason_of(confirmations, offer.token) == "late"
     assert reason_of(confirmations, offer.token) == "unknown"
 
 
 def test_a_token_is_still_good_at_the_end_of_its_life(confirmations: Confirmations, clock: Clock) -> None:
     token = confirmations.offer(a_plan(), "a").token
-    clock.time += LIFE_SECONDS
+    clock.now += LIFE_SECONDS
     assert confirmations.take(token, "a").target == "dev"
 
 

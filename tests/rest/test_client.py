@@ -5,22 +5,8 @@ from pathlib import Path
 import pytest
 
 from bezel.rest import ApiError, Credentials, GoogleClient, UnreachableError
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, key_file, token_route
-
-
-class Clock:
-    """A clock that only ``sleep`` moves, and the record of the waits."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @pytest.fixture

@@ -10,27 +10,11 @@ from bezel.diagnosis.client import Server as VllmServer
 from bezel.rest import Credentials, CredentialsError, GoogleClient
 from bezel_smoke.checks import Checks
 from bezel_smoke.poller import CheckFailedError, Poller
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import PLANTED, Answer
 from tests.support.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
 
 pytestmark = pytest.mark.slow
-
-
-class Clock:
-    """Time that only ``sleep`` moves, and what happens at some moment of it."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.events: list[tuple[float, Any]] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        for moment, event in [one for one in self.events if one[0] <= self.now]:
-            self.events.remove((moment, event))
-            event()
 
 
 @pytest.fixture

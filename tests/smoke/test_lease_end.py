@@ -9,6 +9,7 @@ import pytest
 from bezel_smoke.health import HealthCheckProvider
 from bezel_smoke.lease_end import end_of
 from bezel_smoke.poller import CheckFailedError, Poller, polling
+from tests.support.clock import Clock
 from tests.support.leases.harness import TOKEN
 from tests.support.leases.state_cloud import INSTANCES, NAME, NODES, REQUESTS, ZONE, Cloud, lease
 from tests.support.rest.fake_google import serving
@@ -82,7 +83,7 @@ def test_a_check_of_a_lease_that_ends_meanwhile_ends_soon_after(cloud: Cloud) ->
         server: VllmServer = real._server
         clock = Clock()
         poller = Poller(server, "m", 900, show=lambda _: None, clock=clock, sleep=clock.sleep, end=real._end)
-        clock.at = 60.0, lambda: setattr(cloud, "node", "PREEMPTED")
+        clock.events.append((60.0, lambda: setattr(cloud, "node", "PREEMPTED")))
         with pytest.raises(CheckFailedError, match=f"the lease {NAME} has ended"):
             poller.response("health", "GET", "/health")
     assert 60 <= clock.now < 85
@@ -105,23 +106,6 @@ def test_other_leases_alone_do_not_run_the_check_again(cloud: Cloud) -> None:
     without = {key: value for key, value in olds.items() if key != "leases"}
     assert not HealthCheckProvider().diff("i", without, olds).changes
     assert HealthCheckProvider().diff("i", olds, {**olds, "revision": "another"}).changes
-
-
-class Clock:
-    """Time that only `sleep` moves, with something that happens at one moment."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.at: Any = (float("inf"), None)
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        if self.now >= self.at[0]:
-            self.at[1]()
-            self.at = (float("inf"), None)
 
 
 def props(cloud: Cloud) -> dict[str, Any]:

@@ -18,18 +18,12 @@ from bezel.weights.hub import GIT_BLOB, SHA256, Digest, Expected, Hub, Repositor
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import FAILURES_IN_A_ROW, RetryBudget, Watch
 from bezel.weights.transfer import Entry, Journal
+from tests.support.clock import Clock
 
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def output_of(out, *steps):

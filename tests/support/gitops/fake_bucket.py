@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from bezel.engine.state.bucket import StateBucket
 from bezel.rest import Credentials, GoogleClient
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 PLANTED = "planted-token"
@@ -114,7 +115,7 @@ class FakeBucket:
     def client(self, *, prefix: str = "", seconds: float = 20.0, token: str = PLANTED) -> StateBucket:
         """The bucket as a program sees it, without waits between attempts."""
         credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": token})
-        clock = _Clock()
+        clock = Clock()
         client = GoogleClient(credentials, clock=clock, sleep=clock.sleep, deadline_seconds=seconds, timeout_seconds=5)
         return StateBucket(self.name, prefix, client, f"{self.server.url}/storage/v1/")
 
@@ -125,19 +126,6 @@ def fake_bucket() -> Iterator[FakeBucket]:
         bucket = FakeBucket(server)
         server.routes.append(bucket)
         yield bucket
-
-
-class _Clock:
-    """A clock that only its own sleep moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def _denied_answer(permission: str) -> Answer:
