@@ -8,6 +8,7 @@ import pytest
 
 from bezel.planner import PlanError, make_plan
 from bezel_services.regions.domain import domain_problems
+from bezel_services.regions.failure import address_failure_text
 from tests.support.components.fake_engine import declare
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ def test_what_may_not_be_read_stops_no_deploy(run: FakeRun, caplog: pytest.LogCa
     assert ("llm.acme.example could not be checked: " in caplog.text) is preview
 
 
+@pytest.mark.parametrize(("error", "is_denied"), [("googleapi: Error 403: denied", True), ("Error 409", False)])
+def test_a_failing_part_of_an_address_says_what_serves_and_who_repairs(error: str, *, is_denied: bool) -> None:
+    plan = make_plan(SETTINGS | {"address": ADDRESS}, project="acme-llm", stack="dev")
+    assert plan.address is not None
+    text = address_failure_text(plan.address, "acme-llm", [error])
+    assert "answer at their own URLs" in text
+    assert ("bezel init --domain llm.acme.example" in text) is is_denied
+    assert ("correct what the error names" in text) is not is_denied
+
+
 @pytest.mark.slow
 def test_a_stack_without_its_zone_declares_nothing(run: FakeRun) -> None:
     from bezel_stacks.dispatch import deploy
@@ -64,3 +75,7 @@ def test_a_stack_without_its_zone_declares_nothing(run: FakeRun) -> None:
     plan = make_plan(SETTINGS | {"address": ADDRESS}, project="acme-llm", stack="dev")
     with pytest.raises(PlanError, match="has no such zone"):
         declare(lambda: deploy(plan))
+    run.zone = {"dnsName": "acme.example."}
+    made = [each for each in declare(lambda: deploy(plan)).all if each.name.startswith("vllm-address-")]
+    explained = {each.name for each in made if "vllm-address-explain-failure" in each.hooks}
+    assert explained == {each.name for each in made} - {"vllm-address-check"}

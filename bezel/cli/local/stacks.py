@@ -278,8 +278,8 @@ class Local:
         ranks = {adapter_folder(each): each.rank for each in plan.settings.adapters}
         models = {path: name for path, (name, _) in plan.bucket_models.items()}
         for path, name in {**models, **weights.drafts, **dict.fromkeys(weights.adapters, "")}.items():
-            address = f"gs://{weights.bucket}/{path}"
-            if address in done:
+            missing = {key: at for key, at in _bucket_locations(plan).items() if f"gs://{key}/{path}" not in done}
+            if not missing:
                 continue
             with using_models(self.project.models()):
                 files = (
@@ -287,10 +287,21 @@ class Local:
                     if name
                     else synthetic_weights.adapter_files(plan.model, ranks.get(path, weights.adapters[path]))
                 )
-            seed.seed(endpoint, weights.bucket, path, files)
-            say(f"copied synthetic weights of {name or f'an adapter of {plan.model}'} to {address}")
-            done.append(address)
+            for bucket, location in missing.items():
+                address = f"gs://{bucket}/{path}"
+                seed.seed(endpoint, bucket, path, files, location)
+                say(f"copied synthetic weights of {name or f'an adapter of {plan.model}'} to {address}")
+                done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
+
+
+def _bucket_locations(plan: "AnyPlan") -> dict[str, str]:
+    """The buckets that servers of a plan read, each with its location: that of each region, or one in the US."""
+    from bezel.planner import Plan
+
+    if isinstance(plan, Plan) and plan.settings.weights.regional_buckets:
+        return {each.bucket: each.region.upper() for each in plan.regions if each.bucket}
+    return {plan.weights.bucket: "US"} if plan.weights.bucket else {}
 
 
 def _is_lease(plan: "AnyPlan | None") -> bool:

@@ -17,8 +17,8 @@ class SeedError(UserError):
     """An upload or a change that localcloud refused; the text holds its response."""
 
 
-def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes]) -> int:
-    """Upload files to gs://bucket/path/..., creating the bucket if it is missing.
+def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes], location: str = "US") -> int:
+    """Upload files to gs://bucket/path/..., creating the bucket in a location if it is missing.
 
     Files that exist with the same size are skipped, so that a second call costs one listing.
 
@@ -29,7 +29,7 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
         SeedError: If a call is refused, or the daemon does not respond.
     """
     with _client(endpoint, f"the weights cannot be uploaded to gs://{bucket}/{path}") as client:
-        _create_bucket(client, endpoint, bucket)
+        _create_bucket(client, endpoint, bucket, location)
         sizes = _sizes(client, bucket, path)
         names = {f"{path}/{name}".lstrip("/"): content for name, content in files.items()}
         missing = {name: content for name, content in names.items() if sizes.get(name) != len(content)}
@@ -97,10 +97,10 @@ def enable(endpoint: Endpoint, api: str) -> None:
         client.post(f"/serviceusage/v1/projects/{endpoint.project}/services/{api}:enable").raise_for_status()
 
 
-def _create_bucket(client: httpx.Client, endpoint: Endpoint, bucket: str) -> None:
+def _create_bucket(client: httpx.Client, endpoint: Endpoint, bucket: str, location: str = "US") -> None:
     if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
         access = {"uniformBucketLevelAccess": {"enabled": True}}
-        body = {"name": bucket, "location": "US", "iamConfiguration": access}
+        body = {"name": bucket, "location": location, "iamConfiguration": access}
         response = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
         if response.status_code != httpx.codes.CONFLICT:  # another client created it first
             response.raise_for_status()

@@ -175,6 +175,8 @@ def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
     assert seed(endpoint, "shelf", "models/m", files) == 0
     assert seed(endpoint, "shelf", "models/m", files | {"sub/part": b"123"}) == 1
     assert content(shelf, "models/m/sub/part") == b"123"
+    assert seed(endpoint, "near", "models/m", files, "EUROPE-WEST4") == 2
+    assert shelf.get("/storage/v1/b/near").json()["location"] == "EUROPE-WEST4"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from bezel.planner import AnyPlan
 from bezel_components.global_address import GlobalAddress, GlobalAddressArgs, ServiceDrain, ServiceDrainArgs
 from bezel_services.children import Children
 from bezel_services.regions.deployed import Deployed
+from bezel_services.regions.failure import address_failure_hook
 from bezel_smoke.address import AddressCheck, AddressCheckArgs
 
 
@@ -71,7 +72,12 @@ def declare_address(
     args = GlobalAddressArgs(
         project=plan.project, domain=plan.address.domain, services=services, zone=plan.address.zone, labels=labels
     )
-    address = GlobalAddress(children.name_of("address"), args, opts=children.after(*earlier))
+    name = children.name_of("address")
+    hook = address_failure_hook(f"{name}-explain-failure", plan.address, plan.project)
+    opts = pulumi.ResourceOptions.merge(
+        children.after(*earlier), pulumi.ResourceOptions(transformations=[_with_hook(hook)])
+    )
+    address = GlobalAddress(name, args, opts=opts)
     AddressCheck(
         children.name_of("address-check"),
         AddressCheckArgs(
@@ -85,3 +91,13 @@ def declare_address(
         opts=children.after(address),
     )
     return address
+
+
+def _with_hook(hook: pulumi.ErrorHook) -> pulumi.ResourceTransformation:
+    """Make the transformation that has a component's children call a hook where they fail."""
+
+    def add_hook(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(on_error=[hook]))
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
+
+    return add_hook
