@@ -89,6 +89,10 @@ def test_a_refused_lease_stops_no_deploy_and_the_next_requests_it(stage: Rehears
     assert completion(stage) == (200, "fallback")
     assert completion(stage, "/lease")[0] == 503
     check_callers_of_fallback(stage)
+    status = stage.bezel("status", STACK, **stage.variables()).text
+    assert f"the fallback {NAME}-fallback serves" in status
+    assert f"lease {NAME} was not granted" in " ".join(status.split())
+    assert "running " in status
 
     fault(stage, "clear")
     assert "was not granted: this deploy requests it again" in up(stage).text

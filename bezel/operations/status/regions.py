@@ -106,6 +106,16 @@ def live_services(context: Context, deployment: Deployment) -> LiveServices:
     return _map(lambda service: (service, read_service(context, service)), deployment.region_services)
 
 
+def live_fallback(context: Context, deployment: Deployment) -> LiveServices:
+    """The fallback of leased machines as Cloud Run has it now; empty without one.
+
+    Raises:
+        RestError: Cloud Run could not be asked.
+    """
+    fallback = deployment.fallback
+    return [] if fallback is None else [(fallback, read_service(context, fallback))]
+
+
 def read_services(context: Context, services: LiveServices) -> list[ServiceReading]:
     """What Google says of these services now.
 

@@ -41,6 +41,7 @@ from bezel.operations.status.regions import (
     all_costs,
     all_instances,
     gone_verdict,
+    live_fallback,
     live_services,
     of_regions,
     read_services,
@@ -219,13 +220,14 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         address = deployment.address
         certified = beside.submit(certificate_of, context, address, deployment.stack) if address else None
         readings = read_services(context, services)
+        with_fallback = [*readings, *read_services(context, live_fallback(context, deployment))]
         weights = weights_line(context, deployment)
     findings, first = outside.result(), next(iter(readings), None)
     certificate = None if certified is None else certified.result()
     regions: tuple[RegionStatus, ...] = ()
     if len(readings) > 1:
         regions = tuple(region_status(each, deployment.of_one_region(each.service.location)) for each in readings)
-    calls, spent = all_calls(each.calls for each in readings), all_costs(readings)
+    calls, spent = all_calls(each.calls for each in readings), all_costs(with_fallback)
     verdict, reasons = with_certificate(verdict_of(deployment, live, leases, calls, regions), certificate)
     cost = live_cost(
         deployment,
@@ -246,7 +248,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         calls=calls,
         min_instances=None if live is None else min_instances(live),
         max_instances=None if first is None else first.max_instances,
-        instances=all_instances(readings),
+        instances=all_instances(with_fallback),
         leases=tuple(leases),
         created_at=utc(since),
         age_seconds=None if since is None else int(context.clock.now() - since),
