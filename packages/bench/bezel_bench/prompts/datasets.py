@@ -74,13 +74,14 @@ def read_entries(file: Path, column: str = "", length_column: str = "") -> list[
     """
     entries: list[Entry] = []
     problems: list[Problem] = []
+    repair = "name another, or correct the entry." if column or length_column else f"write {_FORMS}, or plain text."
     for place, item in _rows(file, column, length_column):
         try:
             entry = _entry(_field(item, column) if column else item)
             if entry is not None and length_column:
                 entry = replace(entry, output_tokens=_length(_field(item, length_column), length_column))
         except ValueError as error:
-            problems.append(Problem(f"{file}, {place}", None, f"{error}.", f"write {_FORMS}, or plain text."))
+            problems.append(Problem(f"{file}, {place}", None, f"{error}.", repair))
             continue
         if entry is not None:
             entries.append(entry)
