@@ -7,19 +7,17 @@ from bezel_localcloud.faults.kinds import KINDS
 
 TESTS = Path(__file__).parents[2]
 BALANCERS = TESTS.parent / "packages" / "localcloud" / "tests" / "load_balancing" / "test_balancer_traffic.py"
-# Kinds that strike a stack; those of load balancers, which no stack has, are tried by clients of one.
-OF_STACKS = [kind.name for kind in KINDS.values() if kind.place != "balancer"]
 
 
 def test_every_kind_has_a_row_and_a_text_and_nothing_else_has() -> None:
     rows = json.loads((TESTS / "results" / "faults.json").read_text())["rows"]
-    assert [row[0] for row in rows] == OF_STACKS
-    assert sorted(file.stem for file in (TESTS / "e2e" / "goldens" / "faults").glob("*.txt")) == sorted(OF_STACKS)
+    assert [row[0] for row in rows] == list(KINDS)
+    assert sorted(file.stem for file in (TESTS / "e2e" / "goldens" / "faults").glob("*.txt")) == sorted(KINDS)
 
 
 def test_every_kind_of_a_load_balancer_is_tried_by_its_clients() -> None:
     text = BALANCERS.read_text()
-    assert [kind for kind in KINDS if kind not in OF_STACKS and f'fault("{kind}"' not in text] == []
+    assert [name for name, kind in KINDS.items() if kind.place == "balancer" and f'fault("{name}"' not in text] == []
 
 
 def test_each_row_has_its_cause_its_text_its_rest_and_its_repair() -> None:

@@ -39,7 +39,7 @@ TABLE: dict[str, Any] = {
     "and what the next run makes of it once the fault is mended as the message says. Kinds that are mended in the same "
     "way follow one another in pairs, on one stack, before the one deploy that mends.",
     "command": ".venv/bin/pytest tests/e2e/test_faults.py tests/e2e/test_faults_of_requests.py "
-    "tests/e2e/test_faults_of_leases.py tests/e2e/test_faults_of_prices.py",
+    "tests/e2e/test_faults_of_leases.py tests/e2e/test_faults_of_prices.py tests/e2e/test_faults_of_regions.py",
     "checked": "make test test-wide test-long",
     "stamp": None,
     "columns": ["fault", "caused by", "what the user sees", "state after it", "the next run"],
