@@ -25,6 +25,7 @@ from bezel_components.dynamic_plugin.unpickling import ProviderError, load_provi
 from bezel_components.providers.lease_hours import LeaseAfterChecksProvider
 from bezel_components.providers.model_files import ModelFilesProvider
 from bezel_components.providers.scheduled_minimum import ScheduledMinimumProvider
+from bezel_components.providers.service_drain import ServiceDrainProvider
 from bezel_components.providers.tpu_node import TpuNodeProvider
 from bezel_components.providers.tpu_request import TpuRequestProvider
 from bezel_components.providers.traffic_switch import TrafficSwitchProvider
@@ -52,6 +53,7 @@ PROVIDERS = (
     LeaseAfterChecksProvider,
     ModelFilesProvider,
     ScheduledMinimumProvider,
+    ServiceDrainProvider,
     ShortBenchmarkProvider,
     StackGuardProvider,
     TpuNodeProvider,

@@ -32,8 +32,9 @@ def test_the_words_of_a_refusal_are_no_cause_of_a_failed_deploy(status: int, bod
     assert list(named_causes([observed, refusal.advice])) == [], kind
 
 
-def test_each_error_of_the_gateway_is_known_as_its_own() -> None:
-    text = "\n".join([*gateway._errors(2, 2), *gateway._frontend(2, (1, 2))])
+@pytest.mark.parametrize("fallback", [None, "https://llm-fallback.run.app"])
+def test_each_error_of_the_gateway_is_known_as_its_own(fallback: str | None) -> None:
+    text = gateway.gateway_configuration(("10.64.0.2", "10.64.0.3"), 8000, fallback=fallback)
     errors = re.findall(r"(?:status|http-error status) (\d{3}) content-type application/json \S+ '(\{.*?\}\})'", text)
     assert {int(status) for status, _ in errors} == {400, 404, 405, 408, 500, 502, 503, 504}
     assert {any_refusal(int(status), body).by for status, body in errors} == {"gateway"}

@@ -19,7 +19,7 @@ from bezel_localcloud.cloud import largest_body
 from bezel_localcloud.node.reachability import NODE_VARIABLE
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
-from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
+from bezel_localcloud.services.cloud_run.runtime.metadata import ContainerMetadata
 from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
 from localcloud_support.client import RUNTIME
 from localcloud_support.node_harness import NAME, SECRET, RunningCloud, own_address
@@ -52,7 +52,7 @@ def doors(world):
     machine = world.nodes._machines[NAME]
 
     async def more():
-        tasks = TaskMetadata(world.cloud, "us-east4", "runtime@x")
+        tasks = ContainerMetadata(world.cloud, "us-east4", "runtime@x")
         await tasks.start()
         outages = RegionOutages(world.cloud.faults)
         front = Ingress(world.cloud, outages, world.cloud.services.route, SERVICE, "", listen_on_loopback())

@@ -75,6 +75,7 @@ MAKES_NOTHING = frozenset(
     {
         # Of the Pulumi package, in programs of other languages.
         "bezel:components:ModelFiles",
+        "bezel:components:ServiceDrain",
         "bezel:components:TrafficSwitch",
         "bezel:smoke:AddressCheck",
         "bezel:smoke:HealthCheck",
@@ -83,6 +84,7 @@ MAKES_NOTHING = frozenset(
         "pulumi-python:dynamic/components:LeaseAfterChecks",
         "pulumi-python:dynamic/components:ModelFiles",
         "pulumi-python:dynamic/components:ScheduledMinimum",
+        "pulumi-python:dynamic/components:ServiceDrain",
         "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",
         "pulumi-python:dynamic/smoke:AddressCheck",
