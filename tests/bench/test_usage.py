@@ -38,7 +38,7 @@ LOAD = (
     "warmup_seconds max_failed cancel repeats out json"
 )
 ALWAYS = {
-    "run": f"{SERVER} {RECORD} {LOAD} like",
+    "run": f"{SERVER} {RECORD} {LOAD} like also_url",
     "job": (
         f"{SERVER} {RECORD} {LOAD} tasks bucket job_region project ready_seconds job_seconds image service_account"
     ),
@@ -119,7 +119,9 @@ OF_RUN = [
 OWN = [("api_key_env", "--api-key-env NONE_SUCH", ""), ("header", "--header a", "--header a:b")]
 ROWS = {
     "run": [*OF_SERVER, *OF_RUN, *OWN],
-    "job": [*OF_SERVER, *OF_RUN, ("api_key_env", "--api-key-env PATH", ""), ("header", "--header a:b", "")],
+    "job": [*OF_SERVER, *OF_RUN, ("api_key_env", "--api-key-env PATH", ""), ("header", "--header a:b", ""),
+        ("also_url", "--also-url http://127.0.0.1:19", ""),
+    ],
     "sweep": [
         *OF_SERVER,
         ("share", "--share 50 --full", "--share 50"),
@@ -187,6 +189,7 @@ VALUES = {
         ("slo", "--slo speed=3", "expected a limit"),
         ("file", "--file none.txt", "none.txt"),
         ("file", "--file TABLE", "name one by --column"),
+        ("also_url", "--also-url ftp://x", "not an http(s) address"),
         ("dataset", "--dataset :train", "expected the name of a data set"),
         ("column", "--file FILE --column x", "there is no `x`"),
         ("length_column", "--file TABLE --column a --length-column x", "there is no `x`"),
@@ -318,7 +321,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (122, 120)
+    assert (len(CASES), len(WRONG)) == (123, 121)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -13,6 +13,7 @@ import numpy as np
 
 from bezel_bench.cell.plan import CellPlan, ServerView
 from bezel_bench.cell.stages import stage_figures, without_levels
+from bezel_bench.cell.urls import url_figures
 from bezel_bench.load.plan import GENERATING, Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
 from bezel_bench.metrics import statistics
 from bezel_bench.metrics.definitions import distributions, measure
@@ -80,6 +81,7 @@ def cell_record(
         metrics=without_levels(metrics) if isinstance(pattern, Staged) else metrics,
         distributions={} if isinstance(pattern, Staged) else distributions(facts),
         stages=stages,
+        urls=url_figures(load, facts),
         failures=failures,
         failure_examples=examples,
         counters=counted,

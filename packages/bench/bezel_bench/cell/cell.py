@@ -73,11 +73,14 @@ def measure_cell(
     from bezel_bench.result.columns import Columns
     from bezel_bench.server.counters import over
 
-    counted = over(before, after, instances=server.manifest.platform.instances)
+    # The metrics are those of the first address.
+    urls = len(set(plan.load.urls))
+    instances = server.manifest.platform.instances if urls == 1 else max(urls, server.manifest.platform.instances or 1)
+    counted = over(before, after, instances=instances)
     columns = Columns.of(measured.samples)
     cell = cell_record(plan, server, idle, counted, measured, columns)
     # Each read reaches one instance of several, whose figures are no series together.
-    single = (server.manifest.platform.instances or 1) == 1
+    single = (instances or 1) == 1
     added = {"started_at": started_at, "server_series": sampler.series(measured.began) if single else None}
     return MeasuredCell(cell.model_copy(update=added), columns, measured.began)
 

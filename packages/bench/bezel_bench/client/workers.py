@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -163,6 +164,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
 
     try:
         spill_file = spill.with_name(f"{spill.name}.{number}") if spill else None
+        load = replace(load, target=replace(load.target, url=load.urls[number % len(load.urls)]))
         sender = Sender(load, bodies, lambda: current, number, spill_file)
         threading.Thread(target=listen, daemon=True).start()
         sender.connect()

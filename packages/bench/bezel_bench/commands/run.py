@@ -233,7 +233,7 @@ def warm_up_of(load: Load, requests: int, seconds: float) -> Load | None:
     if not (requests or seconds):
         return None
     users = load.pattern.users if isinstance(load.pattern, Closed) else _WARM_USERS
-    pattern: Pattern = Closed(min(users, requests or users))
+    pattern: Pattern = Closed(max(min(users, requests or users), len(load.urls)))
     if seconds and isinstance(load.pattern, Constant | Poisson | Burst):
         pattern = load.pattern
     # Other words: warm-up prompts are in no cache that the load could use.

@@ -196,6 +196,7 @@ class Load:
         think_seconds: In a closed loop, the time from a response to its user's next request.
         cancel_share: The share of requests at which the client hangs up, `cancel_seconds` after sending them, unless
             the response is complete before.
+        more_urls: Addresses beside the target's: the processes send to one each, in turn.
         workers: Processes that send it; each takes every `workers`-th request or user.
         extra_body: Additional fields of every request's body; they override the plan's.
     """
@@ -212,8 +213,14 @@ class Load:
     max_failed_share: float | None = None
     cancel_share: float = 0.0
     cancel_seconds: float = 0.0
+    more_urls: tuple[str, ...] = ()
     workers: int = 1
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The addresses; that of a worker is at its number, modulo their count."""
+        return (self.target.url, *self.more_urls)
 
 
 class Body(NamedTuple):
@@ -282,6 +289,7 @@ def from_json(text: str) -> Load:
             pattern=_PATTERNS[kind](**pattern),
             stop=Stop(**record.pop("stop")),
             prompts=PromptPlan(**record.pop("prompts")),
+            more_urls=tuple(record.pop("more_urls")),
             **record,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:

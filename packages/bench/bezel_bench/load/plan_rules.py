@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from bezel_base.errors import NOT_SET, Problem, WrongValueError
@@ -52,6 +53,7 @@ def problems(load: Load) -> list[Problem]:
         *_pattern_problems(load.pattern),
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
+        *_url_problems(load),
         *_failure_problems(load),
         *_crowd_problems(load),
         *_concurrency_problems(load),
@@ -84,6 +86,15 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
     if (load.prompts.kind == "multi_turn" or load.prompts.turns > 1) and not is_closed(load.pattern):
         consequence = "turns wait for each other, so no rate can be promised for them."
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
+
+
+def _url_problems(load: Load) -> Iterator[Problem]:
+    for url in load.more_urls:
+        for problem in _target_problems(replace(load.target, url=url)):
+            yield Problem("--also-url", problem.value, problem.consequence, problem.repair)
+    if load.more_urls and isinstance(load.pattern, Closed) and load.pattern.users < len(load.urls):
+        consequence = f"with the weights {len(load.urls)} processes send the load, and some would have no user."
+        yield Problem("--users", load.pattern.users, consequence, f"give {len(load.urls)} or more.")
 
 
 def _failure_problems(load: Load) -> Iterator[Problem]:

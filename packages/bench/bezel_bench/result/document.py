@@ -190,6 +190,21 @@ class StageFigures(_ResultPart):
     distributions: dict[str, Distribution] = {}
 
 
+class UrlFigures(_ResultPart):
+    """Figures of one address of a load that is sent to several, in the part of the load that counts.
+
+    Attributes:
+        share: Share of the sending processes, and so of the users or of the rate.
+    """
+
+    url: str
+    share: Amount
+    requests: Count
+    failed: Count
+    metrics: dict[str, Metric] = {}
+    distributions: dict[str, Distribution] = {}
+
+
 class Cell(_ResultPart):
     """One load on one server.
 
@@ -207,6 +222,7 @@ class Cell(_ResultPart):
         window: Part of the load that the figures describe; null where nothing was measured.
         stages: Figures of each stage of a load whose level changes; then `metrics` holds no rate or latency, because
             those of all levels together describe none.
+        urls: Figures of each address, where the load is sent to several; the server's counters are then unknown.
         requests: Number of requests sent.
         failures: Number of failed requests, by kind; they are in no latency.
         failure_examples: Message of one failure of each kind.
@@ -233,6 +249,7 @@ class Cell(_ResultPart):
     metrics: dict[str, Metric] = {}
     distributions: dict[str, Distribution] = {}
     stages: list[StageFigures] = []
+    urls: list[UrlFigures] = []
     failures: dict[str, Annotated[int, Field(ge=1)]] = {}
     failure_examples: dict[str, str] = {}
     counters: Counters | None = None

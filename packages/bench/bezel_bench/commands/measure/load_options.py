@@ -29,6 +29,7 @@ from bezel_bench.prompts.traces import Traced, is_trace, read_trace
 _ROUNDS = 10
 """Default number of requests of each user: at least three are needed for a steady state."""
 _SECONDS = 60.0
+_MOST_WEIGHT = 64
 
 
 def load_of(options: argparse.Namespace, target: Target) -> Load:
@@ -75,10 +76,29 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             max_failed_share=None if options.max_failed is None else options.max_failed / 100,
             cancel_share=options.cancel / 100,
             cancel_seconds=options.cancel_after,
-            workers=options.workers,
+            more_urls=(more_urls := _more_urls(options.also_url)),
+            workers=options.workers * (1 + len(more_urls)),
             extra_body=_object(options.extra_body),
         )
     )
+
+
+def _more_urls(texts: list[str]) -> tuple[str, ...]:
+    """Addresses, each as often as its weight.
+
+    Raises:
+        UserError: A weight is wrong.
+    """
+    urls: list[str] = []
+    for text in texts:
+        url, equals, weight = text.rpartition("=")
+        if not equals:
+            url, weight = text, "1"
+        if not weight.isdecimal() or not 1 <= int(weight) <= _MOST_WEIGHT:
+            consequence = f"expected URL or URL=WEIGHT with a weight of 1 to {_MOST_WEIGHT}."
+            raise UserError(Problem("--also-url", text, consequence, "e.g. http://127.0.0.1:8001=2."))
+        urls += [url.rstrip("/").removesuffix("/v1").rstrip("/")] * int(weight)
+    return tuple(urls)
 
 
 def _trace_requests(options: argparse.Namespace) -> tuple[Traced, ...] | None:

@@ -106,7 +106,11 @@ _SERVER = (
     ),
     OptionRule("output_tokens", _computes, "this endpoint computes and generates no response."),
 )
-_JOB = (OptionRule("api_key_env", lambda _: True, _TASKS), OptionRule("header", lambda _: True, _TASKS))
+_JOB = (
+    OptionRule("also_url", lambda _: True, "the tasks send to one address."),
+    OptionRule("api_key_env", lambda _: True, _TASKS),
+    OptionRule("header", lambda _: True, _TASKS),
+)
 _RESULT = (OptionRule("force", lambda options: options.out is None, "no result is written.", "add --out"),)
 RULES: dict[str, tuple[OptionRule, ...]] = {
     "run": (*_SERVER, *_RUN, *_RESULT),

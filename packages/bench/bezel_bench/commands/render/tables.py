@@ -138,6 +138,10 @@ def _cell(cell: Cell) -> Iterator[Line]:
         span = f"{stage.begins:.1f} to {stage.ends:.1f} s"
         yield Line(f"  stage {number}: {format_count(stage.level, unit)}, {span}, {sent}")
         yield from _figures(stage.metrics, stage.distributions)
+    for part in cell.urls:
+        failed = f", {part.failed} failed" if part.failed else ""
+        yield Line(f"  {part.url}: {part.share:.0%}, {format_count(part.requests, 'requests')}{failed}")
+        yield from _figures(part.metrics, part.distributions)
     if cell.window:
         yield Line(f"  counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
     for check in cell.checks:
