@@ -1,7 +1,7 @@
 """Files of prompts: each form is sent as what it means, and an entry of no known form is refused with its place."""
 
-import importlib.util
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,15 +172,15 @@ def test_a_table_without_what_is_named_is_refused(
         read_entries(file, *columns)
 
 
-def test_parquet_is_read_or_names_its_extra(tmp_path: Path) -> None:
-    file = tmp_path / "a.parquet"
-    if importlib.util.find_spec("pyarrow") is None:
-        with pytest.raises(UserError, match=r"pip install 'bezel-bench\[parquet\]'"):
-            read_entries(file, "q")
-        return
-    import pyarrow as pa
-    from pyarrow import parquet
+def test_parquet_without_its_reader_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UserError, match=r"pip install 'bezel-bench\[parquet\]'"):
+        read_entries(tmp_path / "a.parquet", "q")
 
+
+def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"q": ["a", "b"], "chat": [TALK, TALK], "n": [3, 4]}), file)
     assert [(entry.text, entry.output_tokens) for entry in read_entries(file, "q", "n")] == [("a", 3), ("b", 4)]
     assert [entry.questions for entry in read_entries(file, "chat")] == [3, 3]
