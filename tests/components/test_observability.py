@@ -69,6 +69,18 @@ def test_each_alert_uses_metrics_that_exist_as_they_can_be_used(alert: Alert) ->
     assert alert.condition.query.count("(") == alert.condition.query.count(")")
 
 
+def test_alerts_of_several_regions_name_theirs_and_count_callers_of_all() -> None:
+    """An instance that stands by for another region has no requests of its own: that alone is no waste."""
+    for several, watched, place in ((False, "chat", ',location="us-east4"'), (True, "chat (us-east4)", "")):
+        made = {alert.id: alert for alert in alerts(several_regions=several)}
+        assert {alert.name.partition(":")[0] for alert in made.values()} == {watched}
+        idle = made["idle"].condition
+        assert isinstance(idle, Query)
+        instances, requests = idle.query.split(" and ")
+        assert 'service_name="chat",location="us-east4"' in instances
+        assert f'service_name="chat"{place}}}' in requests
+
+
 def test_a_metric_that_no_list_has_cannot_be_used() -> None:
     with pytest.raises(KeyError):
         series_filter("run.googleapis.com/container/gpu/utilization", "chat", "us-east4")

@@ -186,6 +186,8 @@ def test_regions_watch_and_schedule_for_themselves_and_have_one_budget() -> None
     assert len({each.inputs["accountId"] for each in declared.of("serviceaccount/account:Account")}) == 3
     assert {each.inputs["region"] for each in declared.of("cloudscheduler/job:Job")} == {A, B}
     assert len(declared.of("ServiceObservability")) == 2
+    names = {each.inputs["displayName"].partition(":")[0] for each in declared.of("AlertPolicy")}
+    assert names == {f"bezel-l4-qat ({A})", f"bezel-l4-qat ({B})"}
     assert len(declared.of("billing/budget:Budget")) == 1
     telling = [each.name for each in declared.all if f"vllm-explain-regions-{A}" in each.hooks]
     assert sorted(telling) == [f"vllm-benchmark-{A}", f"vllm-health-{A}", f"vllm-service-{A}-service"]

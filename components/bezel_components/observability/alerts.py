@@ -87,6 +87,7 @@ def service_alerts(
     max_cold_starts: int | None,
     idle_hours: int | None,
     logs_statistics: bool = True,
+    several_regions: bool = False,
 ) -> tuple[Alert, ...]:
     """Return the alerts of a service.
 
@@ -98,18 +99,21 @@ def service_alerts(
         max_cold_starts: Starts of instances within 24 hours above which an alert opens; None for none.
         idle_hours: Hours that instances may run without a request; None where none runs without traffic.
         logs_statistics: Whether vLLM logs its statistics (`--disable-log-stats` turns it off).
+        several_regions: Whether it runs in other regions too, where callers may be: their requests count as its own.
     """
+    watched = f"{service} ({location})" if several_regions else service
     minutes = -(-start_seconds // 60)
     alerts = [
         Alert(
             "unhealthy",
-            f"{service}: requests wait and no instance takes them",
+            f"{watched}: requests wait and no instance takes them",
             Threshold(series_filter(PENDING, service, location), 0, minutes * 60, "ALIGN_MIN"),
             "CRITICAL",
             f"Requests have waited for {minutes} minutes, longer than a start may take. Read the log of the newest "
             "revision: an image, a secret or weights may be missing, or the region may have no GPUs left.",
         ),
         error_alert(
+            watched,
             service,
             location,
             max_error_share,
@@ -120,7 +124,7 @@ def service_alerts(
         alerts.append(
             Alert(
                 "cache-full",
-                f"{service}: requests wait for a full KV cache",
+                f"{watched}: requests wait for a full KV cache",
                 LogMatch(log_filter(service, location, FULL_CACHE)),
                 "WARNING",
                 "Requests wait at the server although it could compute more: allow more instances, a shorter "
@@ -132,7 +136,7 @@ def service_alerts(
         alerts.append(
             Alert(
                 "cold-starts",
-                f"{service}: more than {max_cold_starts} starts in a day",
+                f"{watched}: more than {max_cold_starts} starts in a day",
                 Query(f"sum(increase({starts}[{_DAY}s])) > {max_cold_starts}"),
                 "WARNING",
                 "Each start is paid for from its beginning. A minimum of instances at busy hours may cost less.",
@@ -140,12 +144,12 @@ def service_alerts(
         )
     if idle_hours is not None:
         running = promql(prometheus_name(INSTANCES), service, location)
-        requests = promql(prometheus_name(REQUESTS), service, location)
+        requests = promql(prometheus_name(REQUESTS), service, "" if several_regions else location)
         idle = f"(sum(increase({requests}[{idle_hours}h])) or vector(0)) == 0"
         alerts.append(
             Alert(
                 "idle",
-                f"{service}: instances run and no request has come for {idle_hours} h",
+                f"{watched}: instances run and no request has come for {idle_hours} h",
                 Query(f"sum(avg_over_time({running}[{idle_hours}h])) >= 1 and {idle}"),
                 "WARNING",
                 "Set scaling.min_instances to 0, or destroy the stack: its instances are paid for.",
@@ -154,12 +158,12 @@ def service_alerts(
     return tuple(alerts)
 
 
-def error_alert(service: str, location: str, max_share: float, repair: str) -> Alert:
-    """The alert on the share of requests with a 5xx response."""
+def error_alert(watched: str, service: str, location: str, max_share: float, repair: str) -> Alert:
+    """The alert on the share of requests with a 5xx response; `watched` is what it calls the service."""
     failed = series_filter(REQUESTS, service, location, 'metric.labels.response_code_class="5xx"')
     return Alert(
         "errors",
-        f"{service}: more than {max_share:.0%} of requests fail",
+        f"{watched}: more than {max_share:.0%} of requests fail",
         Threshold(failed, max_share, _ERRORS_FOR, "ALIGN_RATE", series_filter(REQUESTS, service, location)),
         "ERROR",
         repair,
@@ -191,8 +195,9 @@ def prometheus_name(metric: str) -> str:
 
 
 def promql(name: str, service: str, location: str) -> str:
-    """A selector of a service's series in PromQL."""
-    return f'{name}{{monitored_resource="{_RESOURCE}",service_name="{service}",location="{location}"}}'
+    """A selector of a service's series in PromQL; "" as location for those of all its regions."""
+    place = f',location="{location}"' if location else ""
+    return f'{name}{{monitored_resource="{_RESOURCE}",service_name="{service}"{place}}}'
 
 
 def _words(text: str) -> str:

@@ -48,6 +48,7 @@ def lease_alerts(
         lease = [_ends(stack, project, renews=renews)]
     errors = error_alert(
         gateway,
+        gateway,
         location,
         max_error_share,
         "Look at the gateway's request log for responses 5xx. 503 without a machine means that the lease has ended or "

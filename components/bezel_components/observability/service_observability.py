@@ -61,6 +61,9 @@ class ServiceObservabilityArgs(ComponentArgs):
     """Whether vLLM logs its statistics, which one alert reads."""
     uptime: UptimeCheckArgs | None = None
     """A check from outside; None for none. Its alert is made with the others."""
+    several_regions: bool = False
+    """Whether the service runs in other regions too: alerts name the region then, and instances are idle while no
+    region gets a request."""
     domain: str = ""
     """Domain of the address in front of the service, which is checked as well where `uptime` is; "" without one."""
     budget: StackBudgetArgs | None = None
@@ -75,13 +78,14 @@ class ServiceObservability(pulumi.ComponentResource):
     def __init__(self, name: str, args: ServiceObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:observability:ServiceObservability", name, None, opts)
         options = child_options(self, opts)
+        watched = f"{args.service} ({args.location})" if args.several_regions else args.service
         channels: list[pulumi.Output[str]] = []
         if (args.alerts or args.budget) and args.email:
             channels.append(
                 declare_channel(
                     name,
                     project=args.project,
-                    watched=args.service,
+                    watched=watched,
                     email=args.email,
                     labels=args.labels,
                     opts=options,
@@ -95,13 +99,14 @@ class ServiceObservability(pulumi.ComponentResource):
             max_cold_starts=args.max_cold_starts,
             idle_hours=args.idle_hours,
             logs_statistics=args.logs_statistics,
+            several_regions=args.several_regions,
         )
         for alert in alerts if args.alerts else ():
             declare_alert(name, alert, project=args.project, channels=channels, labels=args.labels, opts=options)
         if args.uptime is not None:
             check = UptimeCheck(f"{name}-uptime", args.uptime, opts=options)
             if args.alerts:
-                _declare_unreachable(f"{name}-unreachable", args.service, check, _UNREACHABLE, args, channels, options)
+                _declare_unreachable(f"{name}-unreachable", watched, check, _UNREACHABLE, args, channels, options)
             if args.domain:
                 of_address = args.uptime.model_copy(update={"domain": args.domain})
                 check = UptimeCheck(f"{name}-address-uptime", of_address, opts=options)

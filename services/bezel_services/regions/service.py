@@ -257,6 +257,7 @@ def _observability(
         idle_hours=chosen.idle_hours if planned.min_instances else None,
         logs_statistics=planned.values.get("disable-log-stats") is not True,
         uptime=uptime if chosen.uptime else None,
+        several_regions=len(plan.regions) > 1,
         domain=plan.address.domain if plan.address and is_first else "",
         budget=budget,
         labels=planned.labels,
