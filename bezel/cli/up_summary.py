@@ -40,7 +40,7 @@ def summary(
     url, model = own_url(outputs), str(outputs.get("model", ""))
     pooled_at = _at(outputs, "plan").get("pooled_at")
     rows = {
-        **_addresses(outputs),
+        **_addresses(stack, outputs),
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
         **{f"lease {name}": _lease(_at(leases, name), serving=not not_serving) for name in leases},
         "model": model,
@@ -77,10 +77,13 @@ def own_url(outputs: Mapping[str, object]) -> str:
     return str(urls.get(first) or outputs.get("url", ""))
 
 
-def _addresses(outputs: Mapping[str, object]) -> dict[str, str]:
+def _addresses(stack: str, outputs: Mapping[str, object]) -> dict[str, str]:
     """The address with a name of its own, and the URL of each region."""
     urls, regions, address = _at(outputs, "urls"), outputs.get("regions"), _at(outputs, "address")
     rows = {"address": f"https://{address.get('domain')}, at {address.get('ip')}"} if address else {}
+    if _at(address, "check").get("judged") is False:
+        why, asked = _at(address, "check").get("detail"), f"`bezel endpoint {shell_word(stack)}`"
+        rows["callers"] = f"could not connect to the address yet: {why}; {asked} says what it waits for"
     named = [str(each) for each in regions] if isinstance(regions, list) else []
     if len(named) < 2:
         return {**rows, "url": own_url(outputs)}

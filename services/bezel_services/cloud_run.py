@@ -16,7 +16,6 @@ from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
 from bezel.rest import RestError
 from bezel_base.errors import one_line
 from bezel_components.enabled_apis import EnabledApis
-from bezel_components.global_address import GlobalAddress
 from bezel_components.lookups.network import look_up_subnetwork
 from bezel_components.lookups.quota import QuotaState
 from bezel_components.runtime_identity import RuntimeIdentity
@@ -26,7 +25,7 @@ from bezel_services.declared import DeclaredResources
 from bezel_services.images import FoundImages
 from bezel_services.preparation import refuse
 from bezel_services.prerequisites import enabled_apis, runtime_identity, weights
-from bezel_services.regions.address import audiences, declare_address
+from bezel_services.regions.address import DeclaredAddress, audiences, declare_address
 from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.regions.optional import leave_out_regions
@@ -49,7 +48,7 @@ class DeclaredService:
     """
 
     regions: Mapping[str, RegionService]
-    address: GlobalAddress | None
+    address: DeclaredAddress | None
 
     @property
     def first(self) -> RegionService:

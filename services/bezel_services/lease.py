@@ -27,7 +27,6 @@ from bezel_components.base.arguments import Text
 from bezel_components.config.gateway_fallback import FALLBACK, LEASE
 from bezel_components.config.node_metadata import node_metadata
 from bezel_components.container_image import ContainerImage
-from bezel_components.global_address import GlobalAddress
 from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
 from bezel_components.lookups.quota import QuotaState
@@ -49,7 +48,7 @@ from bezel_services.prerequisites import (
     stack_budget,
     weights,
 )
-from bezel_services.regions.address import audiences, declare_address, declare_drain
+from bezel_services.regions.address import DeclaredAddress, audiences, declare_address, declare_drain
 from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.smoke_tests import check_and_measure
@@ -75,7 +74,7 @@ class DeclaredLeases:
     image: str
     health: HealthCheck
     benchmark: ShortBenchmark
-    address: GlobalAddress | None
+    address: DeclaredAddress | None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bezel_services import environment
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
-    from bezel_components.global_address import GlobalAddress
+    from bezel_services.regions.address import DeclaredAddress
     from bezel_smoke.benchmark import ShortBenchmark
     from bezel_smoke.health import HealthCheck
 
@@ -30,7 +30,7 @@ class DeclaredServer(Protocol):
         """The short benchmark."""
 
     @property
-    def address(self) -> "GlobalAddress | None":
+    def address(self) -> "DeclaredAddress | None":
         """The address with a name of its own, if there is one."""
 
 
@@ -39,7 +39,7 @@ class ServedModel(pulumi.ComponentResource):
 
     Attributes:
         url: Address for requests: the one with a name of its own, where there is one.
-        address: That address: its `domain`, `ip`, `records` and `certificate`; empty without one.
+        address: That address: its `domain`, `ip`, `records`, `certificate` and `check`; empty without one.
         urls: Region -> own URL of the service there, where there are several regions or an address; else empty.
         regions: These regions, in the order in which they are deployed.
         image: Reference of the server's image, by digest.
@@ -76,7 +76,7 @@ class ServedModel(pulumi.ComponentResource):
         """
         address = declared.address
         self.url = next(iter(urls.values())) if address is None else pulumi.Output.from_input(address.url)
-        self.address = {} if address is None else _address_output(address)
+        self.address = {} if address is None else address.as_output()
         self.urls = urls if address is not None or len(urls) > 1 else {}
         self.regions = list(self.urls)
         self.image, self.model = declared.image, plan.served_model
@@ -92,15 +92,6 @@ class ServedModel(pulumi.ComponentResource):
         """The outputs `regions`, `urls` and `address`, as far as there are several regions or an address."""
         placed = {"regions": self.regions, "urls": self.urls, "address": self.address}
         return {key: value for key, value in placed.items() if value}
-
-
-def _address_output(address: "GlobalAddress") -> dict[str, Any]:
-    return {
-        "domain": address.url.removeprefix("https://"),
-        "ip": address.address,
-        "records": address.records,
-        "certificate": address.certificate,
-    }
 
 
 def _planned_memory(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,14 @@ def test_tells_regions_and_address_and_asks_the_first_region(outputs: dict[str, 
     assert "url us-east4" not in summary("l4-qat", outputs, behind="x")
 
 
+@pytest.mark.parametrize("judged", [True, False])
+def test_an_address_that_no_caller_reaches_yet_says_why(outputs: dict[str, Any], judged: bool) -> None:
+    check = {"ok": True, "judged": judged, "detail": "no connection with TLS"}
+    outputs["address"] = {"domain": "llm.acme.example", "ip": "127.250.1.2", "check": check}
+    text = " ".join(summary("l4-qat", outputs, behind="x").split())
+    assert ("callers could not connect to the address yet: no connection with TLS;" in text) is not judged
+
+
 @pytest.mark.parametrize("regions", [["us-east4", "europe-west4"], ["us-east4"]])
 def test_the_price_of_regions_and_address_is_their_sum(outputs: dict[str, Any], regions: list[str]) -> None:
     total = {"usd_per_hour_all_instances": 2.118, "usd_per_month_without_traffic": 18.25}

@@ -7,6 +7,8 @@ that.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 
@@ -16,6 +18,34 @@ from bezel_services.children import Children
 from bezel_services.regions.deployed import Deployed
 from bezel_services.regions.failure import address_failure_hook
 from bezel_smoke.address import AddressCheck, AddressCheckArgs
+
+
+@dataclass(frozen=True)
+class DeclaredAddress:
+    """An address and its check.
+
+    Attributes:
+        address: The address.
+        check: The check, whose verdict says why callers cannot connect yet.
+    """
+
+    address: GlobalAddress
+    check: AddressCheck
+
+    @property
+    def url(self) -> str:
+        """Its URL."""
+        return self.address.url
+
+    def as_output(self) -> dict[str, Any]:
+        """The output `address` of a stack."""
+        return {
+            "domain": self.url.removeprefix("https://"),
+            "ip": self.address.address,
+            "records": self.address.records,
+            "certificate": self.address.certificate,
+            "check": self.check.verdict,
+        }
 
 
 def audiences(plan: AnyPlan, deployed: Deployed) -> tuple[str, ...]:
@@ -56,7 +86,7 @@ def declare_address(
     labels: Mapping[str, str],
     *earlier: pulumi.Resource,
     revisions: Sequence[pulumi.Input[str]] = (),
-) -> GlobalAddress | None:
+) -> DeclaredAddress | None:
     """Declare the address, and its check; None where the plan has none.
 
     Args:
@@ -78,7 +108,7 @@ def declare_address(
         children.after(*earlier), pulumi.ResourceOptions(transformations=[_with_hook(hook)])
     )
     address = GlobalAddress(name, args, opts=opts)
-    AddressCheck(
+    check = AddressCheck(
         children.name_of("address-check"),
         AddressCheckArgs(
             url=address.url,
@@ -90,7 +120,7 @@ def declare_address(
         ),
         opts=children.after(address),
     )
-    return address
+    return DeclaredAddress(address, check)
 
 
 def _with_hook(hook: pulumi.ErrorHook) -> pulumi.ResourceTransformation:
