@@ -65,7 +65,10 @@ def test_callers_lose_no_stream_once_a_region_is_known_dead(two: RegionsStack) -
         since = now()
         callers.wait_for_whole_streams(time.monotonic())
         until(lambda: two.request_counts(since)[A] > 0, 30)
-    assert callers.failures() == lost, "the way back costs nobody a stream"
+        two.fault("region-drain", region=A)
+        callers.wait_for_whole_streams(time.monotonic())
+        assert two.serving_regions() == {B}
+    assert callers.failures() == lost, "neither the way back nor a drain costs a stream"
 
 
 @pytest.mark.wide
