@@ -13,6 +13,7 @@ VLLM = "bezel:services:VllmService"
 SERVICE = f"{VLLM}$bezel:cloudrun:CloudRunGpuService$gcp:cloudrunv2/service:Service"
 IMAGE = f"{VLLM}$bezel:registry:ContainerImage$gcp:artifactregistry/repository:Repository"
 BUCKET = f"{VLLM}$bezel:storage:WeightsBucket$gcp:storage/bucket:Bucket"
+HEALTH = f"{VLLM}$pulumi-python:dynamic/smoke:HealthCheck"
 ADDRESS = f"{VLLM}$bezel:address:GlobalAddress"
 PLACED = {"location": "us-east4"}
 
@@ -25,6 +26,14 @@ PLACED = {"location": "us-east4"}
         ([(f"acme:Site${SERVICE}", "chat-service-service", PLACED)], Deployed(region="us-east4")),
         ([(IMAGE, "chat-image-repository", PLACED)], Deployed(region="us-east4")),
         ([(SERVICE, "chat-service-us-east4-service", PLACED)], Deployed()),
+        (
+            [
+                (SERVICE, "chat-service-us-east4-service", PLACED),
+                (HEALTH, "chat-health", {"service": "projects/p/locations/us-east4/services/chat"}),
+            ],
+            Deployed(region="us-east4"),
+        ),
+        ([(HEALTH, "chat-health", {"service": "chat"})], Deployed()),
         ([(SERVICE, "draft-service-service", PLACED)], Deployed()),
         ([("gcp:cloudrunv2/service:Service", "chat-service-service", PLACED)], Deployed()),
         ([(SERVICE, "chat-service-service", {})], Deployed()),

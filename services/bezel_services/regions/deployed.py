@@ -17,10 +17,10 @@ from bezel_components.lookups.stack_state import StateResource, look_up_state
 from bezel_services.children import regional_name
 
 _COMPONENT = "bezel:services:"
-_SERVICE, _REPOSITORY = "gcp:cloudrunv2/service:Service", "gcp:artifactregistry/repository:Repository"
+_SERVICE = "gcp:cloudrunv2/service:Service"
 _BUCKET, _ADDRESS = "gcp:storage/bucket:Bucket", "bezel:address:GlobalAddress"
-# Children of a region with a location, by their names under the component: the first is made first.
-_PLACED = ((_SERVICE, "service-service"), (_REPOSITORY, "image-repository"))
+# Roles of the children that each region has; a failed deploy may have renamed some of them only.
+_REGIONAL = frozenset({"image", "service", "health", "benchmark", "traffic", "drain", "schedule", "observability"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
         return str(by_place.get((type_, role), {}).get(output) or "")
 
     return Deployed(
-        region=next(filter(None, (text(type_, role, "location") for type_, role in _PLACED)), ""),
+        region=next(filter(None, (_region_without_name(component, each) for each in children)), ""),
         bucket_location=text(_BUCKET, "weights-bucket", "location").lower(),
         address=text(_ADDRESS, "address", "url"),
         protected=frozenset(
@@ -78,6 +78,15 @@ def deployed_of(component: str, resources: Iterable[StateResource]) -> Deployed:
             if each.type.endswith(_SERVICE) and each.outputs.get("deletionProtection")
         ),
     )
+
+
+def _region_without_name(component: str, child: StateResource) -> str:
+    """The region of a child that is named without it; "" for any other."""
+    role = child.name.removeprefix(f"{component}-").partition("-")[0]
+    service = str(child.outputs.get("service") or "").split("/")
+    region = str(child.outputs.get("location") or child.outputs.get("region") or "")
+    region = region or (service[3] if len(service) == 6 else "")
+    return region if role in _REGIONAL and f"-{region}" not in child.name else ""
 
 
 def protection_problems(deployed: Deployed, services: set[tuple[str, str]]) -> Iterator[Problem]:
