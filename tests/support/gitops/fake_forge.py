@@ -13,9 +13,10 @@ import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
+
+from bench_support.http_server import Answer, Call, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,15 +38,6 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     body: str = '{"message": "made to fail"}'
     times: int = 1
-
-
-@dataclass
-class Call:
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    json: Any
 
 
 @dataclass
@@ -312,38 +304,12 @@ def fake_forge(kind: str = "github", **options: Any) -> Iterator[FakeForge]:
     """A running forge of a kind, on loopback."""
     forge = FakeForge(kind, **options)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def route(call: Call) -> Answer:
+        status, content, headers = forge.answer(call)
+        is_text = content is None or isinstance(content, str)
+        return Answer(status, None if is_text else content, content or "" if is_text else "", headers)
 
-        def handle_any(self) -> None:
-            parts = urlsplit(self.path)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            content = json.loads(body) if body else None
-            call = Call(self.command, parts.path, dict(parse_qsl(parts.query)), headers, content)
-            status, answer, more = forge.answer(call)
-            data = b"" if answer is None else (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-            self.send_response(status)
-            for name, value in more.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    forge.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with serving() as server:
+        server.routes.append(route)
+        forge.address = server.url
         yield forge
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

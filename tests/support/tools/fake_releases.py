@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
+from bench_support.http_server import Answer, Call, serving
 from bezel.forge import Facts
 
 if TYPE_CHECKING:
@@ -67,31 +64,29 @@ class FakeReleases:
         """The release of an id."""
         return next(release for release in self.releases if release["id"] == number)
 
-    def answer(self, method: str, url: str, accept: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer to a request."""
-        parts = urlsplit(url)
-        last = parts.path.rpartition("/")[2]
-        if "/files/" in parts.path or "/assets/" in parts.path:
-            asset = self.contents[int(last)]
-            return 200, asset if accept == "application/octet-stream" else b'{"name": "its description"}'
-        if "/upload/" in parts.path:
-            name = parse_qs(parts.query)["name"][0]
-            return (
-                (507, b"") if name == self.refuses else (201, json.dumps(self.upload(int(last), name, body)).encode())
-            )
-        if method == "POST":
-            values = json.loads(body)
-            release = self.add(values.pop("tag_name"), {}) | values
+    def answer(self, call: Call) -> Answer:
+        """The answer to a request."""
+        last = call.path.rpartition("/")[2]
+        if call.headers.get("authorization") != f"token {TOKEN}":
+            return Answer(401)
+        if "/files/" in call.path or "/assets/" in call.path:
+            is_content = call.headers["accept"] == "application/octet-stream"
+            return Answer(chunks=[self.contents[int(last)]]) if is_content else Answer(json={"name": "its description"})
+        if "/upload/" in call.path:
+            name = call.query["name"]
+            return Answer(507) if name == self.refuses else Answer(201, self.upload(int(last), name, call.body))
+        if call.method == "POST":
+            release = self.add(call.json["tag_name"], {}) | call.json
             self.releases[0] = release
-            return 201, json.dumps(release).encode()
-        if method == "GET":
-            return 200, json.dumps(self.releases).encode()
+            return Answer(201, release)
+        if call.method == "GET":
+            return Answer(json=self.releases)
         release = self.find(int(last))
-        if method == "DELETE":
+        if call.method == "DELETE":
             self.releases.remove(release)
-            return 204, b""
-        release |= json.loads(body)
-        return 200, json.dumps(release).encode()
+            return Answer(204)
+        release |= call.json
+        return Answer(json=release)
 
 
 @contextmanager
@@ -99,27 +94,7 @@ def fake_releases(kind: Kind) -> Iterator[FakeReleases]:
     """A running forge without releases."""
     forge = FakeReleases(kind)
 
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            is_known = self.headers["Authorization"] == f"token {TOKEN}"
-            accept = self.headers["Accept"]
-            status, content = forge.answer(self.command, self.path, accept, body) if is_known else (401, b"")
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    forge.address = f"http://127.0.0.1:{server.server_port}"
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
+    with serving() as server:
+        server.routes.append(forge.answer)
+        forge.address = server.url
         yield forge
-    finally:
-        server.shutdown()
-        server.server_close()
