@@ -109,7 +109,7 @@ def _make_project(word: str, options: argparse.Namespace) -> None:
     show_text("")
     show_text("The next commands, on an embedded cloud on this machine:")
     show_text("")
-    show_text(f"  cd {_HERE if word == '.' else shell_word(target.name)}")
+    show_text(f"    cd {_HERE if word == '.' else shell_word(target.name)}")
     show_text("    make up")
     show_text("")
     show_text("README.md has those for Google Cloud.")
