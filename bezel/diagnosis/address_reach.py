@@ -1,14 +1,17 @@
 """Reachability of an address by its name: the DNS leads to its IP address, which shows a certificate for the name.
 
 Connects, and ends the connection after the handshake: a request could start an instance, which costs money. An address
-of this machine's loopback, as the embedded cloud has them, is in no DNS, and needs none.
+of this machine's loopback, as the embedded cloud has them, is in no DNS: what listens for it, and the authority of its
+certificates, are asked at the URL in BEZEL_BALANCERS.
 """
 
+import os
 import socket
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
+from bezel.rest import GoogleClient, url_for_token
 from bezel.rest.connect_to import ConnectTo
 from bezel.rest.transport import certificates, reason_of
 
@@ -28,7 +31,7 @@ def place_of(domain: str, ip: str, resolve: Resolve = socket.getaddrinfo, port: 
     """
     place = ConnectTo(domain, ip or domain, port)
     if ip and ip_address(ip).is_loopback:
-        return place, ""
+        return _local_place(place)
     try:
         resolved = {str(row[4][0]) for row in resolve(domain, port, type=socket.SOCK_STREAM)}
     except OSError as error:
@@ -36,6 +39,24 @@ def place_of(domain: str, ip: str, resolve: Resolve = socket.getaddrinfo, port: 
     if ip and ip not in resolved:
         return place, f"{domain} leads to {', '.join(sorted(resolved))}, not to {ip}"
     return place, ""
+
+
+def _local_place(place: ConnectTo) -> tuple[ConnectTo, str]:
+    """Where a load balancer of this machine listens for a name, and why none does; the place itself if none is known.
+
+    Raises:
+        RestError: It cannot be asked.
+    """
+    url = os.environ.get("BEZEL_BALANCERS", "")
+    if not url:
+        return place, ""
+    with GoogleClient(timeout_seconds=SECONDS, deadline_seconds=SECONDS) as client:
+        shown = client.get(url_for_token(url, "BEZEL_BALANCERS"))
+    for each in shown.get("balancers") or ():
+        if place.domain in each["domains"] and each["scheme"] == "https":
+            host, _, port = str(each["at"]).rpartition(":")
+            return ConnectTo(place.domain, host, int(port), str(shown["authority"])), ""
+    return place, f"no load balancer of this machine listens for {place.domain}"
 
 
 def handshake_problem(place: ConnectTo) -> str:

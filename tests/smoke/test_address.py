@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from bezel.diagnosis.address_reach import place_of
+from bezel.rest.connect_to import ConnectTo
 from bezel_smoke.address import AddressCheckProvider, judge_address
 from bezel_smoke.base import SmokeError
+from tests.support.rest.fake_google import ACCESS_TOKEN, Answer
+from tests.support.rest.fake_google import serving as serving_google
 from tests.support.rest.tls_server import Respond, tls_server
 from tests.support.smoke.fake_service import Project
 
@@ -65,9 +68,24 @@ def test_address_without_a_name_or_a_certificate_is_not_judged(tmp_path: Path) -
     assert unnamed == {"ok": True, "judged": False, "detail": "the DNS has no address"}
 
 
-def test_address_of_the_loopback_needs_no_dns() -> None:
+def test_address_of_the_loopback_needs_no_dns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BEZEL_BALANCERS", raising=False)
     place, why = place_of(DOMAIN, "127.250.0.1")
     assert (place.host, place.port, why) == ("127.250.0.1", 443, "")
+
+
+@pytest.mark.parametrize("domain", [DOMAIN, "other.example"])
+def test_balancer_of_the_embedded_cloud_is_asked_for(monkeypatch: pytest.MonkeyPatch, domain: str) -> None:
+    listener = {"domains": [DOMAIN], "scheme": "https", "at": "127.250.0.1:8443"}
+    with serving_google() as server:
+        server.routes[:] = [lambda _call: Answer(json={"authority": "/ca.pem", "balancers": [listener]})]
+        monkeypatch.setenv("BEZEL_BALANCERS", f"{server.url}/balancers")
+        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", ACCESS_TOKEN)
+        place, why = place_of(domain, "127.250.0.1")
+    if domain == DOMAIN:
+        assert (place, why) == (ConnectTo(DOMAIN, "127.250.0.1", 8443, "/ca.pem"), "")
+    else:
+        assert why == "no load balancer of this machine listens for other.example"
 
 
 def test_check_follows_the_revisions_and_needs_an_address() -> None:

@@ -181,6 +181,7 @@ def environment(endpoint: Endpoint) -> dict[str, str]:
         "GOOGLE_PROJECT": endpoint.project,
         "GOOGLE_APPLICATION_CREDENTIALS": str(endpoint.credentials),
         "BEZEL_REGISTRY_ENDPOINT": endpoint.base,
+        "BEZEL_BALANCERS": f"{endpoint.base}/localcloud/balancers",
         "HF_ENDPOINT": f"{endpoint.base}{HUB_PREFIX}",
         # Clients that wait for capacity measure in the platform's seconds, which pass faster.
         "BEZEL_SPEED": f"{endpoint.speed:g}",

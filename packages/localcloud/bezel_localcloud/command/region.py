@@ -47,7 +47,7 @@ def _blocks(shown: Mapping[str, Any]) -> Iterator[Block]:
         if balancer["scheme"] == "https":
             rows += [("authority", f"{shown['authority']}, which clients trust (SSL_CERT_FILE)")]
         for service, regions in balancer["regions"].items():
-            used = ", ".join(f"{region} {_share(share)}" for region, share in regions.items())
+            used = ", ".join(f"{region} {_share(share)}" for region, share in sorted(regions.items()))
             rows += [(service, used or "no region")]
         yield Line(url)
         yield NamedValues(rows, indent=4)
