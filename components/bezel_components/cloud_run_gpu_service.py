@@ -156,7 +156,6 @@ class CloudRunGpuService(pulumi.ComponentResource):
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
         self.resource_name = args.resource_name
-        # Audiences are the service's alone: another one makes no revision, which the gate would wait for.
         inputs = _inputs(args) | args.accepted_audiences
         hooks = args.hooks
         if hooks is None:
@@ -189,7 +188,8 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
     targets: tuple[Target, ...] | None
     annotations = {SCHEDULE_ANNOTATION: str(args.scheduled_minimum)} if args.scheduled_minimum else {}
     _tell_rollback(args, service)
-    counted = {**inputs, "deletion_protection": args.deletion_protection}
+    # All that updates the service: an update without declared traffic sends that of the state, of before the move.
+    counted = {**inputs, "deletion_protection": args.deletion_protection, **args.accepted_audiences, **annotations}
     # A difference to the state, so that a deploy of the same revision updates the service and ends the rollback too.
     if args.gated:
         rollback = kept_text(service)

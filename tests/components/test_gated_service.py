@@ -78,8 +78,14 @@ def test_the_attempt_stays_in_the_template_once_it_serves(run: FakeRun) -> None:
 def test_a_service_that_stays_as_it_is_keeps_the_traffic_that_it_has(run: FakeRun) -> None:
     run.service = description(pin("chat-2"), TAGGED, annotations=inputs()["annotations"])
     assert "traffics" not in inputs()
-    for change in ({"labels": {"a": "b"}}, {"max_instances": 3}, {"timeout_seconds": 60}):
+    of_service: dict[str, Any] = {"audiences": ("https://llm.acme.example",), "scheduled_minimum": 1}
+    for change in ({"labels": {"a": "b"}}, {"max_instances": 3}, {"timeout_seconds": 60}, of_service):
         assert inputs(**change)["traffics"] == [pin("chat-2"), TAGGED], change
+    for key, value in of_service.items():
+        # No revision comes of these, and an update without traffic sends that of the state, of before the last move.
+        assert inputs(**{key: value})["traffics"] == [pin("chat-2"), TAGGED], key
+    run.service = description(pin("chat-2"), TAGGED, annotations=inputs(**of_service)["annotations"])
+    assert "traffics" not in inputs(**of_service)
 
 
 def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: FakeRun) -> None:
