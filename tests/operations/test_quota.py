@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.operations.quota.known import known_quotas
+from bezel.operations.quota.known import known_quotas, needs_of
 from bezel.operations.quota.places import is_in
 from bezel.operations.quota.quota import QuotaArguments, QuotaReport, QuotaRow, quota
 from bezel.planner.base.hardware import leased_hardware
 from bezel_base.errors import UserError
 from bezel_catalog import accelerators
 from tests.support.operations.project_cloud import OneProject, one_project
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each
@@ -121,6 +122,19 @@ def test_a_stack_shows_what_it_may_need_and_only_that(cloud: OneProject) -> None
     assert (report.exit_code, "SHORT" in report.text()) == (0, False)
     lease = of(cloud, stack="v6e4-moe", zone="us-east5-a")
     assert [(row.place, row.needed, row.thing) for row in lease.quotas] == [("us-east5-a", 4, "chip")]
+
+
+def test_a_fallback_counts_beside_its_leases_in_its_own_region() -> None:
+    fallback = {"accelerator": "nvidia-l4", "model": "gemma-4-12b-it-qat-w4a16", "region": "us-east4"}
+    alone, both = (
+        {(need.quota.id, need.place): need.amount for need in needs_of(lease_plan(V6E4_MOE | more))}
+        for more in ({}, {"fallback": fallback})
+    )
+    assert {place for _, place in alone} == {"europe-west4-a", "us-east5-a"}
+    assert both.items() > alone.items()
+    added = {key: both[key] for key in both.keys() - alone}
+    assert added[L4, "us-east4"] == 1
+    assert {place for _, place in added} == {"us-east4"}
 
 
 def test_a_quota_too_small_for_a_stack_fails_with_its_request(cloud: OneProject) -> None:

@@ -14,10 +14,10 @@ from urllib.parse import quote
 from bezel.leases.inventory import back_end_of
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, Job, check
-from bezel.operations.quota.known import needs_of, needs_of_service
+from bezel.operations.quota.known import needs_of_service
 from bezel.operations.weights.stack_buckets import stack_buckets
 from bezel.planner import AnyPlan, LeasePlan, Plan
-from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, request
+from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, lease_needs, request
 from bezel.planner.base.deployment import WeightsPlan
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
@@ -96,7 +96,7 @@ def _stacks_by_key(
 def _quota_keys(plan: AnyPlan, project: str) -> Iterator[tuple[str, tuple[Need, ...], _Choice]]:
     """What a stack needs, together or in each region, and what a shortage there means."""
     if isinstance(plan, LeasePlan):
-        yield project, needs_of(plan), "any place"
+        yield project, lease_needs(plan.terms), "any place"
         if plan.fallback is not None:
             yield project, needs_of_service(plan.fallback.plan, plan.fallback.service), "each"
         return

@@ -77,9 +77,11 @@ def _of_leases() -> list[KnownQuota]:
 
 
 def needs_of(plan: AnyPlan) -> tuple[Need, ...]:
-    """What a stack may need of each quota in each place."""
+    """What a stack may need of each quota in each place: of leases, with their fallback."""
     if isinstance(plan, LeasePlan):
-        return lease_needs(plan.terms)
+        fallback = plan.fallback
+        of_fallback = () if fallback is None else needs_of_service(fallback.plan, fallback.service)
+        return (*lease_needs(plan.terms), *of_fallback)
     return tuple(need for service in plan.services for need in needs_of_service(plan, service))
 
 
