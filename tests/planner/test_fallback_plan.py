@@ -120,6 +120,10 @@ def test_the_limit_counts_both_while_one_takes_over() -> None:
     (problem,) = problems_of(cost=limits)
     assert problem.key == "bezel:cost.max_hourly_usd"
     assert problem.consequence.startswith("machines, gateway and fallback cost up to 2.5783 USD per hour")
+    # There is one of each: fewer would be none.
+    assert problem.repair == "raise `bezel:cost.max_hourly_usd` to 2.58."
+    (problem,) = problems_of(cost=limits, fallback={"max_instances": 2}, lease=STACK["lease"] | {"count": 2})
+    assert problem.repair.endswith(", or lease fewer machines, or lower bezel:fallback.max_instances.")
     assert plan_with(cost={"max_hourly_usd": 2.6}).fallback
 
 
@@ -144,6 +148,7 @@ WRONG = {
     "no GPU": ({"accelerator": None}, "fallback.accelerator", "it is required"),
     "region": ({"region": "us-east5"}, "fallback.region", "does not offer nvidia-l4 there"),
     "unknown model": ({"model": "gemma-5"}, "fallback.model", "not in the catalogue"),
+    "unpublished model": ({"model": "gemma-4-26b-a4b-it-w4a16"}, "fallback.model", "is not published"),
     "too large": ({"model": "gemma-4-31b-it"}, "fallback.model", ""),
     "memory": ({"resources": {"memory": "8Gi"}}, "fallback.resources.memory", ""),
     "option": ({"vllm": {"max-model-lenn": 1}}, "fallback.vllm.max-model-lenn", ""),
@@ -165,6 +170,13 @@ def test_a_fallback_that_fails_its_callers_is_refused_by_its_own_key(case: str) 
 def test_problems_of_the_lease_and_the_fallback_come_together() -> None:
     problems = problems_of(fallback={"region": "us-east5"}, vllm={"max-num-seqs": 0})
     assert {"bezel:fallback.region", "bezel:vllm.max-num-seqs"} <= {problem.key for problem in problems}
+
+
+def test_a_gateway_of_the_name_of_its_fallback_is_refused() -> None:
+    (problem,) = problems_of(service_name="bezel-chat-fallback")
+    assert (problem.key, problem.value) == ("bezel:service_name", "bezel-chat-fallback")
+    assert "the fallback has this name in us-east4 too" in problem.consequence
+    assert plan_with(service_name="bezel-chat-fallback", fallback={"region": "europe-west4"}).fallback
 
 
 def test_a_service_has_no_fallback() -> None:

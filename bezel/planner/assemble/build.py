@@ -36,6 +36,7 @@ from bezel.planner.cost.address_cost import address_cost
 from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
 from bezel.planner.fallback.caller_checks import Promise, notes
+from bezel.planner.fallback.settings_of_service import FALLBACK, name_of_service
 from bezel.planner.rules.hours_checks import windows_of
 from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
@@ -71,7 +72,6 @@ IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm
 GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
 NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
 CACHE_FOLDER = "compile-cache"
-FALLBACK = "fallback"
 LEASE_LENGTH = 61  # fits a label's value and the names of a node and a machine
 APIS = (
     "artifactregistry.googleapis.com",
@@ -387,7 +387,7 @@ def _fallback(stack: ValidatedLease) -> FallbackPlan | None:
     plan = _service_plan(stack.fallback)
     service = replace(
         plan.service,
-        name=resource_name(stack.stack, suffix=FALLBACK, length=SERVICE_LENGTH),
+        name=name_of_service(stack.stack),
         service_account_id=resource_name(stack.stack, suffix="fb", length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(stack.stack, suffix=f"images-{FALLBACK}", length=REPOSITORY_LENGTH),
     )

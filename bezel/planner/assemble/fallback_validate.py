@@ -12,12 +12,13 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.problems import PlanError, setting
 from bezel.planner.base.settings import Fallback
 from bezel.planner.fallback.caller_checks import Promise, check_callers
-from bezel.planner.fallback.settings_of_service import problem_of_fallback, settings_of_service
+from bezel.planner.fallback.settings_of_service import name_of_service, problem_of_fallback, settings_of_service
 from bezel.planner.vllm.arguments import typed_values
 from bezel.planner.vllm.engine_args import served_names
 from bezel_base.errors import NOT_SET, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import date
 
     from bezel.planner.assemble.validate import ValidatedService
@@ -45,13 +46,14 @@ def validate_fallback(rules: Validation, checkpoint: Model, *, today: date | Non
         rules.problems.append(problem)
     if chosen.accelerator is None or problem:
         return None
+    rules.problems += _check_name(rules)
     names = served_names(rules.values.get("served-model-name"), checkpoint)
     config = settings_of_service(rules.settings, names, rules.values)
     try:
         return validate_service(config, project=rules.project, stack=rules.stack, today=today)
     except PlanError as error:
         pairs_of_lease = {(problem.key, problem.value) for problem in rules.problems}
-        mapped = [problem_of_fallback(problem) for problem in error.problems]
+        mapped = [_of_own_model(problem_of_fallback(problem), chosen) for problem in error.problems]
         rules.problems += [problem for problem in mapped if (problem.key, problem.value) not in pairs_of_lease]
         return None
 
@@ -79,6 +81,25 @@ def promise_of(service: ValidatedService) -> Promise:
     values = typed_values(service.arguments)
     names = served_names(values.get("served-model-name"), service.model)
     return Promise(service.model.id, names, service.fit.max_model_len, values, service.smoke.pooled_at)
+
+
+def _check_name(rules: Validation) -> Iterator[Problem]:
+    name, region = rules.settings.service_name, rules.settings.region
+    if name == name_of_service(rules.stack) and (rules.settings.fallback.region or region) == region:
+        yield Problem(
+            setting("service_name"),
+            name,
+            f"the fallback has this name in {region} too: Cloud Run refuses a second service of one name in a region.",
+            "choose another name.",
+        )
+
+
+def _of_own_model(problem: Problem, chosen: Fallback) -> Problem:
+    """A problem of the weights' folder as one of the fallback's own model: the setting is the folder of the lease's."""
+    if chosen.model is None or problem.key != setting("weights.path") or problem.value != NOT_SET:
+        return problem
+    repair = "choose a published model, or remove it: by default the fallback serves the lease's."
+    return Problem(setting("fallback.model"), chosen.model, problem.consequence, repair)
 
 
 def _hardware_problem(chosen: Fallback) -> Problem | None:

@@ -1,4 +1,4 @@
-"""A plan without some of its optional regions: where quota or capacity is missing, the others are deployed. Pure."""
+"""A plan without some of its optional regions: where a quota is too small, the others are deployed. Pure."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class RegionPlan:
     """A region of a service, and what it costs there.
 
-    `optional` ones are left out, with a warning, where quota or capacity is missing. `bucket` is that of the weights
+    `optional` ones are left out, with a warning, where a quota is too small. `bucket` is that of the weights
     which its servers read, None where they read none.
     """
 

@@ -126,7 +126,7 @@ class Validation:
         """Check what every stack asks of Google Cloud; `planned` are the variables that the plan sets itself."""
         settings = self.settings
         self.problems += platform.check_access(settings.access)
-        self.problems += check_address(settings, self.unread)
+        self.problems += check_address(settings, self.unread, project=self.project)
         self.problems += check_ingress(settings.access, settings.smoke)
         self.problems += platform.check_secrets(settings.secrets, planned)
         self.problems += platform.check_labels(settings.labels)

@@ -435,8 +435,7 @@ class Settings(Section):
     )
     optional_regions: tuple[str, ...] = Field(
         (),
-        description="those of `regions`, not the first, that are left out with a warning where quota or capacity is "
-        "missing",
+        description="those of `regions`, not the first, that are left out with a warning where a quota is too small",
         examples=["[europe-west4]"],
     )
     address: Address = Field(

@@ -255,16 +255,25 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
             others + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
         )
         return
-    for key, limit, amount, per, shorter in (
-        ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_in_a_change, "per hour", ""),
-        ("max_lease_usd", limits.max_lease_usd, cost.lease_at_max, "until the leases end", ", or for a shorter time"),
+    fewer = ", or lease fewer machines" if cost.count > 1 else ""
+    instances = f", or lower {setting('fallback.max_instances')}"
+    at_once = fewer + (instances if cost.fallback and cost.fallback.max_instances > 1 else "")
+    for key, limit, amount, per, less in (
+        ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_in_a_change, "per hour", at_once),
+        (
+            "max_lease_usd",
+            limits.max_lease_usd,
+            cost.lease_at_max,
+            "until the leases end",
+            f"{fewer}, or lower {setting('lease.duration')}",
+        ),
     ):
         if limit is not None and isinstance(amount, Priced) and amount.usd > Decimal(str(limit)):
             yield Problem(
                 setting(f"cost.{key}"),
                 f"{limit:g}",
                 f"{_parts_of(cost, key)} cost up to {text(amount, 4)} USD {per}, above the limit.",
-                f"{to_number('raise', f'cost.{key}', at_least(amount))}, or lease fewer machines{shorter}.",
+                f"{to_number('raise', f'cost.{key}', at_least(amount))}{less}.",
             )
 
 

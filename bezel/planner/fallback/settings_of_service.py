@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from bezel.planner.base.names import SERVICE_LENGTH, resource_name
 from bezel.planner.base.problems import NAMESPACE, setting
 from bezel.planner.fallback.caller_checks import PARSERS
 from bezel.planner.vllm.arguments import default_options
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
 
 LENGTH = "max-model-len"
+FALLBACK = "fallback"
 
 # Key of a service -> key of a fallback. Every other key is the stack's own.
 _KEYS = {
@@ -28,6 +30,11 @@ _KEYS = {
     **{name: f"fallback.{name}" for name in ("accelerator", "region", "model", "resources", "vllm")},
 }
 _NAMED = re.compile(rf"\b{NAMESPACE}:({'|'.join(map(re.escape, _KEYS))})\b")
+
+
+def name_of_service(stack: str) -> str:
+    """Name of the service that is a stack's fallback."""
+    return resource_name(stack, suffix=FALLBACK, length=SERVICE_LENGTH)
 
 
 def settings_of_service(settings: Settings, served: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def region_rows(plan: Plan) -> Iterable[Row]:
         return
     yield "regions", place_text(plan), origin["regions"]
     if optional := [each.region for each in plan.regions if each.optional]:
-        names = f"{', '.join(optional)}: left out where quota or capacity is missing"
+        names = f"{', '.join(optional)}: left out where a quota is too small"
         yield "optional regions", names, origin["optional_regions"]
     if plan.settings.weights.regional_buckets:
         buckets = ", ".join(f"gs://{each.bucket}" for each in plan.regions)

@@ -318,7 +318,7 @@ class ServiceSettings(TypedDict, total=False):
     regions: Sequence[str]
     """Regions of the service, in place of `region`; the first is deployed and checked first."""
     optional_regions: Sequence[str]
-    """Those of `regions`, not the first, that are left out with a warning where quota or capacity is missing."""
+    """Those of `regions`, not the first, that are left out with a warning where a quota is too small."""
     address: Address
     """One address with a name of one's own, see docs/address.md."""
     service_name: str
