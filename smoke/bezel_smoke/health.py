@@ -3,6 +3,9 @@
 It depends on the resource that it checks, runs again when the newest revision or the declared inputs of the service
 change, and fails the update until it passes. Where neither has changed, one read compares the service with its declared
 inputs: a failed update, or another user, may have left a different one, which the state does not show.
+
+Where the program only declares further resources, an update notes them and checks nothing: a later deploy that removes
+them deletes them after its check, which must know them as this stack's own.
 """
 
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from pulumi.dynamic import DiffResult, UpdateResult
 from bezel.diagnosis.passed import PASSED, TOKEN, passed_in, with_this
 from bezel_base.errors import Problem
 from bezel_components.base.check_resource import CheckResource
-from bezel_components.base.dynamic import Progress, own_urn
+from bezel_components.base.dynamic import Progress, differ, own_urn
 from bezel_smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ class HealthCheckArgs:
             with them field by field. `VllmService` writes those of its service, which only it knows.
         resources: Type and inputs of each resource that the program declares (`bezel_services.declared`): what the
             cloud has of them is compared, as far as it costs money or opens access. Another list alone does not run the
-            check again. `VllmService` notes them while the program runs.
+            check again; further entries are noted. `VllmService` notes them while the program runs.
         public: Whether anyone may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
@@ -89,14 +92,21 @@ class HealthCheckProvider(SmokeProvider):
     settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name not in _UNSET)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Report a change when a setting differs, and when the service differs from its declared inputs."""
-        result = super().diff(_id, _olds, _news)
-        return result if result.changes else DiffResult(changes=_differs(_with_earlier(_olds, _news)))
+        """Report a change when a setting or the service differs, and when further resources are declared."""
+        return DiffResult(changes=_declares_more(_olds, _news) or self._must_run(_olds, _news))
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Run again, with what the last run knew as declared."""
-        outputs = self._outputs({**_with_earlier(_olds, _news), PASSED: passed_in(_olds)})
+        """Run again, with what the last run knew as declared; without a reason to run, note the further resources."""
+        kept = {"verdict": _olds.get("verdict"), PASSED: passed_in(_olds)}
+        if _declares_more(_olds, _news) and not self._must_run(_olds, _news):
+            news = {key: value for key, value in _news.items() if key != "__provider"}
+            # What is declared no more stays noted: this deploy deletes it last, and may fail before.
+            return UpdateResult({**news, **kept, "resources": [*_olds["resources"], *_further(_olds, _news)]})
+        outputs = self._outputs({**_with_earlier(_olds, _news), PASSED: kept[PASSED]})
         return UpdateResult({key: value for key, value in outputs.items() if key != _EARLIER})
+
+    def _must_run(self, olds: dict[str, Any], news: dict[str, Any]) -> bool:
+        return differ(olds, news, self.settings) or _differs(_with_earlier(olds, news))
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See `SmokeProvider.run`: the outputs are `verdict` and `passed`."""
@@ -133,6 +143,20 @@ def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
     """The new properties, with the resources that the last check knew; an older version's check knew none."""
     earlier = olds.get("resources")
     return news if earlier is None else {**news, _EARLIER: earlier}
+
+
+def _declares_more(olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    """Whether the program declares resources that the last check did not know, as far as a preview knows them."""
+    return olds.get("resources") is not None and bool(_further(olds, news))
+
+
+def _further(olds: dict[str, Any], news: dict[str, Any]) -> list[Any]:
+    from pulumi.output import contains_unknowns
+
+    resources = news.get("resources")
+    if contains_unknowns(resources):
+        return []
+    return [entry for entry in resources or () if entry not in olds["resources"]]
 
 
 def _differs(props: dict[str, Any]) -> bool:

@@ -32,18 +32,30 @@ def set_minimum(rehearsal: Rehearsal, number: int) -> None:
         assert api.patch(SERVICE, params={"updateMask": "scaling.minInstanceCount"}, json=body).is_success
 
 
-def up(rehearsal: Rehearsal, *arguments: str) -> str:
+def up(rehearsal: Rehearsal, *arguments: str, code: int = 0) -> str:
     run = rehearsal.local("up", "l4-qat", *arguments)
-    assert run.code == 0, run.text
+    assert run.code == code, run.text
     return run.text
+
+
+def admit_outsider(rehearsal: Rehearsal, *members: str) -> None:
+    """Give the service's role of a caller to these outside of the program, and to nobody else."""
+    with rehearsal.api() as api:
+        policy = api.get(f"{SERVICE}:getIamPolicy", params={"options.requestedPolicyVersion": 3}).json()
+        bindings = [each for each in policy.get("bindings", []) if each["role"] != "roles/run.invoker"]
+        bindings += [{"role": "roles/run.invoker", "members": list(members)}] if members else []
+        body = {"policy": policy | {"bindings": bindings}}
+        assert api.post(f"{SERVICE}:setIamPolicy", json=body).is_success
 
 
 @pytest.mark.wide
 def test_what_the_schedule_sets_stays_until_it_sets_another_one(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("cost", {"max_hourly_usd": 2, "max_idle_hourly_usd": 2})
-    rehearsal.set("scaling", {"schedule": ENTRIES})
     up(rehearsal)
+    # A deploy that only adds the schedule checks nothing, and notes what it declares.
+    rehearsal.set("scaling", {"schedule": ENTRIES})
+    assert "HealthCheck vllm-health updated" in up(rehearsal)
     first = service(rehearsal)
     # The last entry that occurred, in February, has set one instance.
     assert minimum(rehearsal) == 1
@@ -73,8 +85,16 @@ def test_what_the_schedule_sets_stays_until_it_sets_another_one(rehearsal: Rehea
     assert "which no entry of the schedule sets" in up(rehearsal)
     assert minimum(rehearsal) == 1
 
-    # Without the schedule no instance is kept, and nothing of it is left.
+    # Without the schedule no instance is kept, and nothing of it is left. A new revision is checked before the deletes,
+    # which finds the schedule's own grants no change, and another one a change.
     rehearsal.set("scaling.schedule", None)
+    rehearsal.set("vllm.max-num-seqs", 4)
+    admit_outsider(rehearsal, "user:mallory@example.com")
+    refused = up(rehearsal, code=1)
+    assert "the drift check fails" in refused
+    assert "--member=user:mallory@example.com" in refused
+    assert "roles/run.developer" not in refused
+    admit_outsider(rehearsal)
     up(rehearsal)
     assert minimum(rehearsal) == 0
     with rehearsal.api() as api:
