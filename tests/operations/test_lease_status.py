@@ -12,6 +12,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.service_use.call_counts import Call, counted_calls
 from bezel.operations.status.status import LeaseStatus, StackStatus, Status, StatusArguments, status, verdict_of
+from bezel.resource_cost.prices.load_balancing import GLOBAL_RULE
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.deployed import (
@@ -47,11 +48,13 @@ def read(trial: LeaseHarness, tmp_path: Path) -> Any:
 
     (tmp_path / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
 
-    def reading(**node: Any) -> StackStatus:
+    def reading(*others: dict[str, Any], **node: Any) -> StackStatus:
         environ = {**os.environ, "PULUMI_BACKEND_URL": f"file://{tmp_path}/state"}
         clock: PlatformClock = trial.world.clock
         with Context(tmp_path, environ, clock=clock, show=lambda _line: None) as context:
-            Deployed(tmp_path, trial.world.server, context).keep("v6e4", state_of(*lease_resources(trial, **node)))
+            Deployed(tmp_path, trial.world.server, context).keep(
+                "v6e4", state_of(*lease_resources(trial, **node), *others)
+            )
             (stack_status,) = status(context, StatusArguments(stack="v6e4")).stacks
         return stack_status
 
@@ -100,6 +103,13 @@ def test_a_lease_that_is_gone_before_its_end_has_an_unknown_cost(read: Any) -> N
     stack = read(zone=ZONES[0], active_at=rfc3339(START - 60), ends_at=rfc3339(START + 7200))
     assert (stack.verdict, stack.leases[0].state, stack.leases[0].usd_so_far) == ("ended", "absent", None)
     assert stack.usd_so_far is None
+
+
+def test_an_address_costs_while_its_lease_is_gone(read: Any) -> None:
+    balancer = {"loadBalancingScheme": "EXTERNAL_MANAGED", "target": "projects/p/global/targetHttpsProxies/a"}
+    rule = {"urn": "urn:r", "type": GLOBAL_RULE, "custom": True, "id": "r", "inputs": balancer, "outputs": {}}
+    assert read(rule, zone=ZONES[0], active_at=rfc3339(START - 7200)).usd_per_hour_idle == Decimal("0.025")
+    assert read(zone=ZONES[0], active_at=rfc3339(START - 7200)).usd_per_hour_idle == 0
 
 
 def test_a_lease_that_reached_its_end_has_its_whole_cost(read: Any) -> None:

@@ -24,7 +24,7 @@ from bezel.operations.address.certificate import Certificate, certificate_of
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import NOT_GRANTED, DeployedLease, Deployment
+from bezel.operations.deployment.deployment import NODE_TYPE, NOT_GRANTED, REQUEST_TYPE, DeployedLease, Deployment
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings
 from bezel.operations.live_price import live_cost
 from bezel.operations.outside import declared_by, outside_of
@@ -66,7 +66,7 @@ from bezel.operations.weights.weights_place import weights_line
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced, round_usd
-from bezel.resource_cost.stack_cost import StackCost
+from bezel.resource_cost.stack_cost import StackCost, resources_in, stack_cost
 from bezel.rest import ApiError
 from bezel_base.terminal.blocks import Block, Line, NamedValues, Role, Table, mark
 from bezel_base.text.shell import shell_word
@@ -255,7 +255,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         deployed_at=utc(unix(deployment.changed_at)),
         expires_at=((live or {}).get("labels") or {}).get("expires-at"),
         usd_per_hour=cost.hourly.usd if isinstance(cost.hourly, Priced) else None,
-        usd_per_hour_idle=_idle(cost, leases),
+        usd_per_hour_idle=_idle(cost, leases, deployment),
         usd_so_far=_sum([lease.usd_so_far for lease in leases] + ([] if spent is None else [spent.usd])),
         service_cost=spent,
         weights=weights,
@@ -293,12 +293,14 @@ def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
         yield "not judged", text.replace(": not judged,", ":", 1)
 
 
-def _idle(cost: StackCost, leases: Sequence[LeaseStatus]) -> Decimal | None:
-    """Price of an hour without traffic; a machine that is not there costs nothing."""
+def _idle(cost: StackCost, leases: Sequence[LeaseStatus], deployment: Deployment) -> Decimal | None:
+    """Price of an hour without traffic; a machine that is not there costs nothing, and an address as ever."""
     paid = [lease for lease in leases if lease.state not in _UNPAID]
     if len(paid) == len(leases):
         return cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None
-    return _sum([lease.usd_per_hour for lease in paid]) if paid else Decimal(0)
+    others = [each for each in resources_in(deployment.resources) if each.type not in (NODE_TYPE, REQUEST_TYPE)]
+    beside = stack_cost(others).idle_hourly
+    return _sum([*(lease.usd_per_hour for lease in paid), beside.usd if isinstance(beside, Priced) else None])
 
 
 def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
