@@ -11,6 +11,7 @@ from bezel.operations.deployment.server_access import ServerAccess
 from bezel.operations.endpoint.endpoint import Endpoint, EndpointArguments, endpoint
 from bezel.operations.endpoint.token_command import token_command
 from bezel_base.errors import UserError
+from bezel_base.terminal.layout import lay_out
 from tests.support.operations.deployed import Deployed, address_output, further_resource, service_resource, state_of
 from tests.support.rest.fake_google import Answer
 
@@ -75,6 +76,9 @@ def test_address_is_shown_with_state_records_and_urls_of_regions(cloud: Deployed
         "service in europe-west4  https://llm-europe-west4.example",
     ):
         assert part in text
+    shown = lay_out(result.page(), 80)
+    assert "  record  _acme-challenge.llm.acme.example. CNAME proof.authorize.example." in shown
+    assert {line.split()[0] for line in shown if len(line) > 80} <= {"record", "curl"}
 
 
 def test_one_region_has_neither_address_nor_regions(cloud: Deployed) -> None:

@@ -17,7 +17,7 @@ from bezel.operations.deployment.address import DeployedAddress
 from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.operations.endpoint.token_command import token_command
 from bezel.operations.results import Result, lines
-from bezel_base.terminal.blocks import Line
+from bezel_base.terminal.blocks import Block, Line, NamedValues
 from bezel_base.text.shell import shell_word
 
 
@@ -79,31 +79,38 @@ class Endpoint(Result):
 
     def text(self) -> str:
         """The address, then the commands, each on a line of its own."""
+        return f"{self._head()}\n{lines((*self._rows(), *self._records()))}{self._commands()}"
+
+    def page(self) -> Iterator[Block]:
+        """The same; a record or a command stays in one line, so that it can be copied."""
+        yield Line(self._head())
+        yield NamedValues(tuple(self._rows()))
+        yield from (Line(f"  {name}  {record}", is_verbatim=True) for name, record in self._records())
+        yield Line(self._commands().rstrip("\n"), is_verbatim=True)
+
+    def _head(self) -> str:
+        return f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
+
+    def _rows(self) -> Iterator[tuple[str, str | None]]:
         account = f" as {self.service_account}" if self.service_account else ""
         access = "public" if self.is_public else f"identity token of audience {self.audience}{account}"
-        head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
-        rows = (
-            ("model", self.model),
-            ("access", access),
-            ("OpenAI base URL", self.openai_base_url),
-            *self._address_rows(),
-            *((f"service in {each.region}", each.url or "its URL is not recorded") for each in self.regions),
-        )
+        yield "model", self.model
+        yield "access", access
+        yield "OpenAI base URL", self.openai_base_url
+        if self.address is not None:
+            state = "answers" if self.address.answers else f"does not answer: {self.address.why}"
+            yield "address", f"{self.address.ip or 'an unknown IP address'}, {state}"
+            yield "repair", self.address.repair
+        yield from ((f"service in {each.region}", each.url or "its URL is not recorded") for each in self.regions)
+
+    def _records(self) -> Iterator[tuple[str, str]]:
+        records = () if self.address is None else self.address.records
+        yield from (("record", f"{each.name} {each.type} {each.data}") for each in records)
+
+    def _commands(self) -> str:
         shown = "List the models:" if self.proxy is None else "List the models, or serve clients that send no token:"
         commands = "".join(f"  {command}\n" for command in (self.curl, self.proxy) if command is not None)
-        return f"{head}\n{lines(rows)}\n{shown}\n\n{commands}"
-
-    def _address_rows(self) -> Iterator[tuple[str, str | None]]:
-        address = self.address
-        if address is not None:
-            state = "answers" if address.answers else f"does not answer: {address.why}"
-            yield "address", f"{address.ip or 'an unknown IP address'}, {state}"
-            yield "repair", address.repair
-            yield from (("record", f"{each.name} {each.type} {each.data}") for each in address.records)
-
-    def page(self) -> Iterator[Line]:
-        """The same; a command stays in one line, so that it can be copied."""
-        yield Line(self.text().rstrip("\n"), is_verbatim=True)
+        return f"\n{shown}\n\n{commands}"
 
 
 def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
