@@ -89,6 +89,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "cannot be without it",
         "as bezel:regions",
     ),
+    "an optional region of a list of one": (
+        several("us-east4", optional_regions=["europe-west4"]),
+        "optional_regions",
+        "cannot be without it",
+        "name several as bezel:regions",
+    ),
     "copies for one region": (
         {"weights": {"regional_buckets": True}},
         "weights.regional_buckets",

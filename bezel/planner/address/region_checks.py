@@ -43,10 +43,11 @@ def check_regions(settings: Settings, unread: Collection[str] = ()) -> Iterator[
     has_region = bool(settings.region) or setting("region") in unread
     has_regions = bool(regions) or any(each == key or each.startswith(f"{key}.") for each in unread)
     if has_region and has_regions:
+        named = f" ({settings.region})" if settings.region else ""
         yield Problem(
             key,
             ", ".join(regions) or "(set)",
-            f"{setting('region')} is set too ({settings.region}): which of them the stack runs in is not defined.",
+            f"{setting('region')} is set too{named}: which of them the stack runs in is not defined.",
             f"remove {setting('region')}, or write one region there and remove {key}.",
         )
     if not has_region and not has_regions:
@@ -72,7 +73,7 @@ def check_regions(settings: Settings, unread: Collection[str] = ()) -> Iterator[
 
 def _check_optional(optional: Sequence[str], regions: Sequence[str], *, has_regions: bool) -> Iterator[Problem]:
     key = setting("optional_regions")
-    if optional and not has_regions:
+    if optional and (not has_regions or len(set(regions)) == 1):
         consequence = "the stack has one region, and cannot be without it."
         yield Problem(key, ", ".join(optional), consequence, f"remove it, or name several as {setting('regions')}.")
         return
