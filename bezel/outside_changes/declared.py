@@ -23,6 +23,8 @@ _DYNAMIC = "pulumi-python:dynamic/components:"
 MINIMUM, SWITCH, REQUEST, NODE = (
     f"{_DYNAMIC}{name}" for name in ("ScheduledMinimum", "TrafficSwitch", "TpuRequest", "TpuNode")
 )
+# In programs that use the Pulumi package: the same inputs and outputs under another type.
+_OF_PACKAGE = {f"bezel:components:{each.rpartition(':')[2]}": each for each in (MINIMUM, SWITCH)}
 # Type of a grant -> name of what it is a grant on, from its inputs.
 GRANTS = {
     "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": "projects/{project}/locations/{location}/services/{name}",
@@ -125,10 +127,11 @@ def entries_in(resources: Iterable[Mapping[str, Any]]) -> list[Entry]:
     Args:
         resources: `deployment.resources` of an exported state, its secrets masked or encrypted.
     """
+    typed = ((_OF_PACKAGE.get(str(entry.get("type")), entry.get("type")), entry) for entry in resources)
     return [
-        Entry(str(entry["type"]), str(entry.get("id") or ""), entry.get("inputs") or {}, entry.get("outputs") or {})
-        for entry in resources
-        if entry.get("type") in TYPES and not entry.get("delete") and not entry.get("external")
+        Entry(str(type_), str(entry.get("id") or ""), entry.get("inputs") or {}, entry.get("outputs") or {})
+        for type_, entry in typed
+        if type_ in TYPES and not entry.get("delete") and not entry.get("external")
     ]
 
 

@@ -56,6 +56,19 @@ class ScalingScheduleArgs(ComponentArgs):
     """Time limit for the platform to set the minimum."""
 
 
+class ScheduledMinimumArgs(ComponentArgs):
+    """Arguments of `ScheduledMinimum`."""
+
+    service: str
+    """`projects/P/locations/L/services/S`."""
+    entries: tuple[tuple[str | int, ...], ...]
+    """The schedule, each entry as [cron, time zone, minimum]."""
+    service_inputs: str
+    """A fingerprint of the service's declaration: with another one the minimum is set again."""
+    deadline_seconds: float = 300.0
+    """Time limit for the platform to set the minimum."""
+
+
 class ScheduledMinimum(CheckResource, module="components", name="ScheduledMinimum"):
     """The minimum of the present time, set with each deploy that changes the service or its schedule.
 
@@ -65,15 +78,11 @@ class ScheduledMinimum(CheckResource, module="components", name="ScheduledMinimu
 
     minimum: pulumi.Output[int]
 
-    def __init__(self, name: str, args: ScalingScheduleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        props = {
-            "service": f"projects/{args.project}/locations/{args.location}/services/{args.service}",
-            "entries": [list(entry) for entry in args.entries],
-            "service_inputs": args.service_inputs,
-            "deadline_seconds": args.deadline_seconds,
-            "minimum": None,
-        }
-        super().__init__(ScheduledMinimumProvider(), name, props, opts)
+    def __init__(self, name: str, args: ScheduledMinimumArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        entries = [list(entry) for entry in args.entries]
+        super().__init__(
+            ScheduledMinimumProvider(), name, {**args.model_dump(), "entries": entries, "minimum": None}, opts
+        )
 
 
 class ScalingSchedule(pulumi.ComponentResource):
@@ -101,9 +110,15 @@ class ScalingSchedule(pulumi.ComponentResource):
             member=member,
             opts=child_options(self, opts, depends_on=[account]),
         )
-        present = ScheduledMinimum(f"{name}-present", args, child_options(self, opts))
+        service = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
+        minimum = ScheduledMinimumArgs(
+            service=service,
+            entries=args.entries,
+            service_inputs=args.service_inputs,
+            deadline_seconds=args.deadline_seconds,
+        )
+        present = ScheduledMinimum(f"{name}-present", minimum, child_options(self, opts))
         for number, entry in enumerate(args.entries):
-            service = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
             body = json.dumps({"scaling": {"minInstanceCount": entry.minimum}})
             cloudscheduler.Job(
                 f"{name}-{number}",

@@ -180,6 +180,13 @@ _CHECKS = (
         provider="bezel_components.providers.model_files",
     ),
     Check(
+        "bezel:components:ScheduledMinimum",
+        "bezel_components.scaling_schedule",
+        "ScheduledMinimum",
+        {"minimum": "number"},
+        provider="bezel_components.providers.scheduled_minimum",
+    ),
+    Check(
         "bezel:components:ServiceDrain",
         "bezel_components.global_address",
         "ServiceDrain",

@@ -7,7 +7,7 @@ from typing import Any
 import googleapiclient
 import pytest
 
-from bezel.outside_changes.declared import Grant, Machine
+from bezel.outside_changes.declared import Grant, Machine, declared_in, entries_in
 from bezel.outside_changes.fields import Field
 from bezel.outside_changes.grant_rules import grants_in, undeclared_grants
 from bezel.outside_changes.machine_rules import (
@@ -460,3 +460,23 @@ def test_a_subnetwork_s_logs_and_a_repository_s_scanner_cost_money() -> None:
         (change,) = repository_changes(name, declared, on)
         assert (change.setting, change.kind) == ("vulnerabilityScanningConfig.enablementState", "cost")
         assert "repositories update hub" in change.repair
+
+
+@pytest.mark.parametrize(
+    ("type_", "minima"),
+    [
+        ("pulumi-python:dynamic/components:ScheduledMinimum", {NAME: {0, 2}}),
+        ("bezel:components:ScheduledMinimum", {NAME: {0, 2}}),
+        ("theirs:components:ScheduledMinimum", {}),
+    ],
+)
+def test_minima_of_a_schedule_are_declared_in_programs_of_each_language(type_: str, minima: dict[str, Any]) -> None:
+    """Minima that a schedule sets are declared by a program in Python and by one that uses the package."""
+    inputs = {"service": NAME, "entries": [["0 8 * * *", "UTC", 2.0], ["0 18 * * *", "UTC", 0.0]]}
+    assert declared_in(entries_in([{"type": type_, "id": "x", "inputs": inputs}])).minima == minima
+
+
+def test_the_traffic_of_a_gated_rollout_is_declared_in_the_package_too() -> None:
+    entry = {"type": "bezel:components:TrafficSwitch", "id": "x", "inputs": {"service": NAME, "revision": "llm-2"}}
+    assert declared_in(entries_in([entry])).switched == {NAME: "llm-2"}
+    assert declared_in(entries_in([{**entry, "delete": True}])).switched == {}

@@ -45,7 +45,11 @@ def test_another_revision_runs_the_check_again(health: CheckCalls, revision: obj
 
 
 def test_an_input_of_a_component_does_not_run_it_again(health: CheckCalls) -> None:
-    assert health.differs("id", {**INPUTS, "resources": []}, {**INPUTS, "resources": [["a", {}]]}) == (False, [])
+    assert health.differs("id", {**INPUTS, "leases": []}, {**INPUTS, "leases": [{"name": "a"}]}) == (False, [])
+    # Further resources are noted, by an update that checks nothing.
+    earlier, further = ({**INPUTS, "resources": each, "verdict": {"ok": True}} for each in ([], [["a", {}]]))
+    assert health.differs("id", earlier, further) == (True, [])
+    assert health.update("id", earlier, further, preview=False)["verdict"] == {"ok": True}
 
 
 @pytest.mark.parametrize(

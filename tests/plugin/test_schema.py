@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -13,6 +14,7 @@ from bezel_plugin.schema.package import package_schema
 from bezel_plugin.schema.types import type_of
 from bezel_plugin.table import CHECKS, COMPONENTS
 
+ROOT = Path(__file__).parents[2]
 SCHEMA: dict[str, Any] = json.loads(read_schema())
 
 
@@ -32,6 +34,14 @@ def test_the_stored_schema_is_that_of_the_models() -> None:
 def test_the_schema_has_every_row_of_the_table() -> None:
     assert SCHEMA["resources"].keys() == COMPONENTS.keys() | CHECKS.keys()
     assert {token for token, each in SCHEMA["resources"].items() if each.get("isComponent")} == COMPONENTS.keys()
+
+
+def test_the_table_has_every_check_that_a_component_declares() -> None:
+    """Without its row, a program with the setting that declares a check would be refused in the middle of a deploy."""
+    check = re.compile(r'\(CheckResource, module="(\w+)", name="(\w+)"')
+    sources = (file.read_text() for folder in ("components", "smoke") for file in (ROOT / folder).rglob("*.py"))
+    declared = {match for text in sources for match in check.findall(text)}
+    assert {f"bezel:{module}:{name}" for module, name in declared} == CHECKS.keys()
 
 
 def test_everything_has_a_description() -> None:

@@ -9,6 +9,14 @@ from tests.support.plugin.life import live
 from tests.support.plugin.program import Program, go_program
 from tests.support.plugin.yaml_program import SERVICE
 
+# On the platform's fast clock a year passes in hours: neither is due while this runs.
+SCHEDULE = """scaling:
+        maxInstances: 1
+        schedule:
+          - {cron: "0 8 1 2 *", timeZone: Europe/Berlin, minInstances: 1}
+          - {cron: "0 18 2 1 *", timeZone: Europe/Berlin, minInstances: 0}
+      cost: {maxHourlyUsd: 2, maxIdleHourlyUsd: 2}"""
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
@@ -20,9 +28,10 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
-    # Service, health check and benchmark.
+    program.change("Pulumi.yaml", "scaling: {maxInstances: 1}", SCHEDULE)
+    # Service, health check, benchmark, and the minimum of the present time.
     shorter = "vllm: {max-model-len: 2048}\n      without: [reasoning-parser]"
-    changed = live(program, "Pulumi.yaml", "vllm: {max-model-len: 4096}", shorter, updated=3)
+    changed = live(program, "Pulumi.yaml", "vllm: {max-model-len: 4096}", shorter, updated=4)
     assert "--max-model-len=2048" in changed["arguments"]
     assert not any(word.startswith("--reasoning-parser") for word in changed["arguments"])
 

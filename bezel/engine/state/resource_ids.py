@@ -75,6 +75,7 @@ MAKES_NOTHING = frozenset(
     {
         # Of the Pulumi package, in programs of other languages.
         "bezel:components:ModelFiles",
+        "bezel:components:ScheduledMinimum",
         "bezel:components:ServiceDrain",
         "bezel:components:TrafficSwitch",
         "bezel:smoke:AddressCheck",

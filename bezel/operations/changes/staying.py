@@ -19,7 +19,12 @@ _BUCKET = "gcp:storage/bucket:Bucket"
 # Of the types that make nothing, those whose deletion does something: the wait for a machine, which the request's
 # deletion ends, and a minimum of instances, which is set to 0.
 _ACTING = frozenset(
-    {"pulumi-python:dynamic/components:TpuNode", "pulumi-python:dynamic/components:ScheduledMinimum", *_MODELS}
+    {
+        "pulumi-python:dynamic/components:TpuNode",
+        "pulumi-python:dynamic/components:ScheduledMinimum",
+        "bezel:components:ScheduledMinimum",
+        *_MODELS,
+    }
 )
 _CHECKS = MAKES_NOTHING - _ACTING
 _KEEPS = {
