@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.server.http_probe import asker
 from simulated_vllm_support.process import NAME, simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from bezel_bench.prompts.frames import Prompts
 
 pytestmark = pytest.mark.slow
 

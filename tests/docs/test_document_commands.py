@@ -22,6 +22,8 @@ _PROGRAM = re.compile(r"(?:(?:\.\./judge/|[a-z]+/)?\.venv/bin/)?bezel (?!-)")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`]+)`")
 # Of a command that a sentence mentions without its arguments, or with `N` and the like in their places.
+_OPTIONS_FILE = re.compile(r"--config \S+")
+_OPTIONS = ROOT / "tests" / "docs" / "shown_options.yaml"
 _UNFINISHED = re.compile(r"required|expected (at least )?one argument|'[A-Z]+'")
 
 
@@ -42,13 +44,17 @@ def commands_of_sentences(text: str) -> Iterator[str]:
 
 
 def problem_of(command: str) -> str:
-    """What the parser says about a command; "" where it accepts it. `…` stands for further words."""
-    arguments = [word for word in shlex.split(command, comments=True)[1:] if word not in {"…", "..."}]
+    """What the parser says about a command; "" where it accepts it. `…` stands for further words.
+
+    A file of options is read with the command line: another one stands for that of the page.
+    """
+    text = _OPTIONS_FILE.sub(f"--config {_OPTIONS}", command)
+    arguments = [word for word in shlex.split(text, comments=True)[1:] if word not in {"…", "..."}]
     try:
         parse(arguments)
     except UsageError as error:
         return str(error)
-    except SystemExit:  # of --help
+    except SystemExit:  # of --help and --like
         return ""
     return ""
 

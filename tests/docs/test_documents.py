@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from bezel.cli.main import parse
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
 from bezel_base.command_line.parser import UsageError
+from tests.docs.test_document_commands import problem_of
 from tests.support.components.fake_engine import declare
 from tests.support.docs.markdown import DOCUMENTS, ROOT, after, between, blocks
 from tools.docs.planner.schema import configuration_table
@@ -88,7 +88,7 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
     for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE):
         assert name in recipes
     for line in re.findall(r"`?\.venv/bin/bezel ([^`\n)]+)", text):
-        parse(shlex.split(line))
+        assert problem_of(f"bezel {line}") == ""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

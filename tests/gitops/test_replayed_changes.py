@@ -44,7 +44,8 @@ REPLAYED = [
     ("bezel/gitops/judge/paths.py", "bezel/gitops/judge/paths.py", "none", True),
     ("bezel/pulumi_engine/engine.py", "bezel/engine/run/engine.py", "none", True),
     ("bezel/cli/main.py", "bezel/cli/main.py", "none", True),
-    ("components/cloud_run_gpu_service.py", f"{COMPONENTS}/cloud_run_gpu_service.py", "services", False),
+    # A lease's fallback is such a service.
+    ("components/cloud_run_gpu_service.py", f"{COMPONENTS}/cloud_run_gpu_service.py", "every", False),
     ("components/tpu_lease.py", f"{COMPONENTS}/tpu_lease.py", "leases", False),
     ("components/node/startup.sh", f"{COMPONENTS}/node/startup.sh", "every", False),
     ("components/providers/model_files.py", f"{COMPONENTS}/providers/model_files.py", "every", False),

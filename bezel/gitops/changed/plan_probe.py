@@ -49,6 +49,8 @@ def parts(project: Project, stack: str) -> dict[str, str]:
     # Nor has its plan a sum of several regions.
     price = f"{text(getattr(plan, 'total', plan.cost).hourly_at_max, 4)} USD/h"
     content = {name: json.dumps(value, sort_keys=True) for name, value in plain(plan).items()}
+    if len(getattr(plan, "regions", ())) == 1:  # which says again what the other parts do
+        del content["regions"]
     digests = {name: hashlib.sha256(part.encode()).hexdigest() for name, part in content.items()}
     return {"kind": kind, "price": price} | digests
 

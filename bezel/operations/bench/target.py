@@ -68,7 +68,7 @@ def options_of(context: Context, arguments: TargetArguments) -> list[str]:
         consequence = (
             f"an instance is known to run in {target.deployment.region} only, and its address leads to others."
         )
-        repair = "set wake to start one there, or name the url of `bezel proxy --region`."
+        repair = "set wake to start one there, or name the url of `bezel proxy STACK --region REGION`."
         raise UserError(Problem("STACK", stack, consequence, repair))
     if not (instances.is_awake or arguments.wake):
         raise UserError(Problem("STACK", stack, f"{asleep(instances)}.", "set wake to start one."))

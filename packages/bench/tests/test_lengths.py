@@ -14,8 +14,9 @@ from bench_support.tokenizer import TokenServer, counting
 from bezel_base.errors import UserError
 from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.prompts.frames import Prompts
 from bezel_bench.prompts.lengths import Lengths, lengths_of
-from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.server.http_probe import asker
 
 DRAWS = 4000

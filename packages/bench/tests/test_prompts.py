@@ -14,7 +14,8 @@ from bench_support.tokenizer import TokenServer, counting
 from bezel_base.errors import UserError
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.prompts.datasets import read_entries
-from bezel_bench.prompts.prompts import Prompts, learn, make_prompts
+from bezel_bench.prompts.frames import Prompts
+from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.prompts.token_calibration import WORDS
 from bezel_bench.server.http_probe import asker
 

@@ -12,7 +12,8 @@ from bench_support.tokenizer import TokenServer, counting
 from bezel_base.errors import UserError
 from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.load.plan import Load, PromptPlan, Replay, Stop, Target
-from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.prompts.frames import Prompts
+from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.prompts.traces import Traced, is_trace, read_trace
 from bezel_bench.server.http_probe import asker
 

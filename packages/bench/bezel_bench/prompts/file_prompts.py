@@ -12,7 +12,7 @@ from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import format_count
 from bezel_bench.load.plan import Body, Load, PromptPlan
 from bezel_bench.prompts.datasets import Entry, read_entries
-from bezel_bench.prompts.prompts import Frame, Prompts, frame, json_escape
+from bezel_bench.prompts.frames import Frame, Prompts, frame, json_escape
 
 
 @dataclass(frozen=True)

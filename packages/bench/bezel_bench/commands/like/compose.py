@@ -222,7 +222,9 @@ def _set_pairs(values: Values, command: Command, sign: str) -> None:
         )
     headers = [text.partition(sign) for text in values.get("--header", [])]
     if any(name.strip().lower() == _KEY for name, _, _ in headers):
-        command.notes.append("--header Authorization: `--api-key-env VARIABLE`: no key in a command line")
+        command.notes.append(
+            "`--api-key-env VARIABLE` takes the place of the header with the key: no key in a command line"
+        )
     if plain := [f"{name.strip()}: {value.strip()}" for name, _, value in headers if name.strip().lower() != _KEY]:
         command.set("--header", *plain)
 
