@@ -72,7 +72,11 @@ def test_state_of_a_certificate_says_what_to_do(managed: dict[str, Any], line: s
     ("answer", "state", "repair"),
     [
         (Answer(json={"managed": {"state": "ACTIVE"}}), "active", "None"),
-        (Answer(404, json={"error": {"code": 404, "message": "gone"}}), "gone", "`bezel deploy dev` makes another"),
+        (
+            Answer(404, json={"error": {"code": 404, "message": "gone"}}),
+            "gone",
+            "`pulumi up --refresh --stack dev` makes another",
+        ),
         (Answer(403, json={"error": {"code": 403, "message": "denied"}}), "unknown", "certificatemanager.certs.get"),
     ],
 )

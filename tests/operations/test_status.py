@@ -7,10 +7,12 @@ import pytest
 
 from bezel.operations.context import NotDeployedError
 from bezel.operations.status.status import StackStatus, StatusArguments, status
+from bezel.operations.weights.weights_place import weights_line
 from bezel.rest import ApiError
 from tests.support.operations.deployed import (
     SERVICE,
     Deployed,
+    further_resource,
     live_service,
     service_inputs,
     service_resource,
@@ -224,17 +226,34 @@ def test_an_instance_has_the_price_of_its_live_limits(cloud: Deployed) -> None:
     ],
 )
 def test_the_place_of_the_weights_is_shown_with_its_price(cloud: Deployed, place: Any, text: str) -> None:
-    type_ = "pulumi-python:dynamic/components:ModelFiles"
-    outputs = {"bucket": "models", "path": "gemma", "total_bytes": 8 << 30}
-    files = {"urn": f"urn:pulumi:dev::bezel::{type_}::model", "type": type_, "id": "model", "outputs": outputs}
-    environ: Any = cloud.context.environ
-    environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"] = f"{cloud.server.url}/run/v2/"
-    cloud.keep("dev", state_of(service_resource(), files))
+    read_weights(cloud, service_resource())
     cloud.live[SERVICE] = live_service()
     cloud.live |= {} if place is None else {"b/models": place}
     stack_status = of(cloud)
     assert text in (stack_status.weights or "")
     assert stack_status.verdict == "ready"
+
+
+def read_weights(cloud: Deployed, *services: dict[str, Any]) -> None:
+    """Keep the state of services that read their weights from one bucket."""
+    type_ = "pulumi-python:dynamic/components:ModelFiles"
+    outputs = {"bucket": "models", "path": "gemma", "total_bytes": 8 << 30}
+    files = {"urn": f"urn:pulumi:dev::bezel::{type_}::model", "type": type_, "id": "model", "outputs": outputs}
+    environ: Any = cloud.context.environ
+    environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"] = f"{cloud.server.url}/run/v2/"
+    cloud.keep("dev", state_of(*services, files))
+
+
+def test_weights_that_are_far_are_to_be_copied_into_each_of_several_regions(cloud: Deployed) -> None:
+    cloud.live["b/models"] = {"location": "US-EAST4"}
+    read_weights(cloud, service_resource(), further_resource("europe-west4"))
+    line = weights_line(cloud.context, cloud.context.deployment("dev")) or ""
+    assert "servers run in europe-west4" in line
+    assert "Use a copy in each region: `bezel:weights: {regional_buckets: true}`" in line
+    read_weights(cloud, further_resource("europe-west4"))
+    line = weights_line(cloud.context, cloud.context.deployment("dev")) or ""
+    assert "Use a bucket in europe-west4" in line
+    assert "regional_buckets" not in line
 
 
 def test_a_stack_without_a_bucket_has_no_place_of_its_weights(cloud: Deployed) -> None:

@@ -59,7 +59,9 @@ def certificate_of(context: Context, address: DeployedAddress, stack: str) -> Ce
         live = context.google.get(f"{context.address('CERTIFICATE_MANAGER')}{address.certificate}")
     except ApiError as error:
         if error.status == 404:
-            return _of(address, "gone", ["Certificate Manager has none of this name"], f"{deploy} makes another one")
+            # The state has it still: a deploy that reads the state alone changes nothing.
+            again = f"`pulumi up --refresh --stack {shell_word(stack)}` makes another one"
+            return _of(address, "gone", ["Certificate Manager has none of this name"], again)
         repair = "let the project's owner grant this identity certificatemanager.certs.get, e.g. by roles/viewer"
         return _of(address, "unknown", [clean_text(error.because, _TEXT)], repair)
     except RestError as error:

@@ -26,17 +26,23 @@ def weights_line(context: Context, deployment: Deployment) -> str | None:
         own_regions = tuple(region for region in regions if len(buckets) > 1 and bucket.endswith(f"-{region}"))
         if regions:
             read = sum(map(float, sizes)) / GIB
-            lines.append(_line(context, bucket, own_regions or regions, read, max(1, len(deployment.leases))))
+            may_copy = not deployment.leases and len(regions) > 1
+            lines.append(
+                _line(context, bucket, own_regions or regions, read, max(1, len(deployment.leases)), may_copy=may_copy)
+            )
     return "; ".join(lines) or None
 
 
-def _line(context: Context, bucket: str, regions: tuple[str, ...], gib: float, servers: int) -> str:
-    """A bucket, how far it is from the regions that read it, and what reading it costs."""
+def _line(context: Context, bucket: str, regions: tuple[str, ...], gib: float, servers: int, *, may_copy: bool) -> str:
+    """A bucket, how far it is from the regions that read it, and what reading it costs.
+
+    `may_copy` is whether each of the regions may read a copy of its own.
+    """
     try:
         place = BucketPlace.of(bucket_of(context.google, context.address("STORAGE"), bucket))
     except RestError as error:
         return clean_text(f"gs://{bucket}, whose location is not known: {error}", 300)
-    transfer = Transfer(bucket, place, regions, gib, servers)
+    transfer = Transfer(bucket, place, regions, gib, servers, may_copy=may_copy)
     if warning := transfer.warning():
         return f"FAR: {warning}"
     amount = transfer.usd
