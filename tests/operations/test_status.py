@@ -244,7 +244,7 @@ def read_weights(cloud: Deployed, *services: dict[str, Any]) -> None:
     cloud.keep("dev", state_of(*services, files))
 
 
-def test_weights_that_are_far_are_to_be_copied_into_each_of_several_regions(cloud: Deployed) -> None:
+def test_weights_far_from_several_regions_are_to_be_copied(cloud: Deployed) -> None:
     cloud.live["b/models"] = {"location": "US-EAST4"}
     read_weights(cloud, service_resource(), further_resource("europe-west4"))
     line = weights_line(cloud.context, cloud.context.deployment("dev")) or ""
