@@ -1,9 +1,12 @@
 """Cloud Monitoring's series of Cloud Run services: what runs by state, what is billed, as late as Google documents."""
 
+import asyncio
+import contextlib
 from types import SimpleNamespace
 
 import pytest
 
+from bezel_localcloud.core.store import Store
 from bezel_localcloud.routing.context import RevisionSeries, RevisionUse, Sample
 from bezel_localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUseSampler
 from localcloud_support.client import PARENT, until
@@ -30,7 +33,7 @@ class Cloud:
         self.pace = Clock()
         self.revision = {"containers": [{"resources": resources}]}
         self.used = {}
-        self.store = SimpleNamespace(rows=lambda _: [(SERVICE, {})], get=lambda *_: self.revision)
+        self.store = SimpleNamespace(rows=lambda _: [(SERVICE, {})], get=lambda *_: self.revision, put=lambda *_: None)
         self.services = SimpleNamespace(use=lambda _: self.used)
 
 
@@ -106,6 +109,44 @@ def test_requests_are_counted_by_status_since_the_last_sample(cloud_run):
         series.response_code: [sample.value for sample in samples] for series, samples in use.series().items()
     }
     assert values_by_code == {"200": [2, 1], "503": [1]}
+
+
+def bill_by_a_daemon(store, time, *seconds):
+    """Billable time that is known at the end of a daemon which samples these seconds, and its samples of instances."""
+    cloud = Cloud({"limits": {"cpu": "4"}})
+    cloud.pace.time = time
+    store.put("service", SERVICE, {})
+    store.put("revision", REVISION, cloud.revision)
+    cloud.store = store
+
+    async def run():
+        use = ServiceUseSampler(cloud)
+        use.resume()
+        for each in seconds:
+            cloud.used = {REVISION: RevisionUse(0, 1, each)}
+            cloud.pace.time += 60
+            use.sample()
+        cloud.used = {REVISION: RevisionUse(0, 1, seconds[-1] + 5.0)}
+        cloud.pace.time += 60
+        await use.close()
+        cloud.pace.time += 120
+        return use
+
+    use = asyncio.run(run())
+    return sum(values(use, BILLABLE)), len(values(use, INSTANCES, "idle"))
+
+
+def test_billable_time_outlives_its_daemon_and_ends_with_the_project(tmp_path):
+    """A daemon of another speed or of newer code takes over: what its predecessor's instances cost stays."""
+    with contextlib.closing(Store(tmp_path / "store")) as store:
+        assert bill_by_a_daemon(store, NOW, 10.0, 70.0)[0] == 75.0
+        later = [float(count) for count in range(1, 201)]
+        # Its own samples of instances alone, and no second of an earlier daemon twice.
+        assert bill_by_a_daemon(store, NOW + 3600, *later) == (75.0 + 205.0, 201)
+        ((_, row),) = store.rows("billedTime")
+        assert len(row["samples"]) <= 64
+        store.clear()
+        assert bill_by_a_daemon(store, NOW + 36_000, 1.0)[0] == 6.0
 
 
 @pytest.mark.slow

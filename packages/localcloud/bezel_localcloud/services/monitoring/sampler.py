@@ -29,6 +29,13 @@ class Sampler(ABC):
     def sample(self) -> None:
         """Take a sample now."""
 
+    def try_to_sample(self) -> None:
+        """Take a sample now; a failure is in the daemon's log."""
+        try:
+            self.sample()
+        except Exception:
+            log.exception("%s could not be sampled", self.subject)
+
     def resume(self) -> None:
         """Start sampling."""
         self._tasks.keep(asyncio.create_task(self._tick()))
@@ -39,8 +46,5 @@ class Sampler(ABC):
 
     async def _tick(self) -> None:
         while True:
-            try:
-                self.sample()
-            except Exception:
-                log.exception("%s could not be sampled", self.subject)
+            self.try_to_sample()
             await asyncio.sleep(max(_LEAST_TICK, self._cloud.pace.seconds(_SAMPLED)))

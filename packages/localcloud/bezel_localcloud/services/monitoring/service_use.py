@@ -7,13 +7,15 @@ As Google's list of metrics documents for `container/instance_count`, `container
 ends, and only where it reached an instance: one that was refused before, such as a 429, is in the request log alone.
 A revision that never had an instance has no series;
 an interval without billable time has no point. Instances that are billed by request have no billable time here, as
-localcloud does not measure the time of their requests. A daemon that starts knows no earlier sample.
+localcloud does not measure the time of their requests. A daemon that starts knows the billable time of those before it,
+in fewer samples, and no other earlier sample.
 """
 
 import random
+import sqlite3
 from collections import Counter
 
-from bezel_localcloud.core.store import Store
+from bezel_localcloud.core.store import Store, is_full
 from bezel_localcloud.routing.context import Context, RevisionSeries, RevisionUse, Sample
 from bezel_localcloud.services.cloud_run.spec import serving_container
 from bezel_localcloud.services.monitoring.sampler import Sampler
@@ -23,10 +25,12 @@ BILLABLE = "run.googleapis.com/container/billable_instance_time"
 REQUESTS = "run.googleapis.com/request_count"
 _LATEST = 120.0  # seconds of the platform's time
 _MOST_SAMPLES = 4096  # of a series; older ones are merged
+_MOST_STORED = 64  # of a revision's billable time: its row is written with each sample
+_BILLED = "billedTime"
 
 
 class ServiceUseSampler(Sampler):
-    """The samples since the daemon's start."""
+    """The samples since the daemon's start, and the billable time since the project's."""
 
     subject = "the instances of services"
 
@@ -34,8 +38,23 @@ class ServiceUseSampler(Sampler):
         super().__init__(cloud)
         self._samples: dict[RevisionSeries, list[Sample]] = {}
         self._billed: dict[str, float] = {}
+        self._stored: dict[str, list[Sample]] = {}
+        self._unwritten: set[str] = set()
         self._requests = Counter[tuple[str, int]]()
         self._since = cloud.pace.now()
+
+    def resume(self) -> None:
+        """Read the billable time of earlier daemons, and start sampling."""
+        for revision, row in self._cloud.store.rows(_BILLED):
+            self._stored[revision] = [Sample(*each) for each in row["samples"]]
+            self._samples[_key(BILLABLE, revision)] = [*self._stored[revision]]
+        self._since = self._cloud.pace.now()
+        super().resume()
+
+    async def close(self) -> None:
+        """Stop sampling, with a last sample of what still runs."""
+        await super().close()
+        self.try_to_sample()
 
     def sample(self) -> None:
         """Add a sample to each series of every service."""
@@ -49,6 +68,7 @@ class ServiceUseSampler(Sampler):
         requests, self._requests = self._requests, Counter()
         for (revision, status), number in requests.items():
             self._add(_key(REQUESTS, revision, response_code=str(status)), Sample(start, now, number))
+        self._write()
 
     def add_request(self, revision: str, status: int) -> None:
         """Count a request that an instance of a revision (`.../services/S/revisions/R`) answered."""
@@ -79,13 +99,23 @@ class ServiceUseSampler(Sampler):
         if (more := seconds - self._billed.get(revision, 0.0)) <= 0.0:
             return
         self._billed[revision] = seconds
-        self._add(_key(BILLABLE, revision), Sample(start, now, more))
+        sample = Sample(start, now, more)
+        self._add(_key(BILLABLE, revision), sample)
+        self._stored[revision] = _with(self._stored.get(revision, []), sample, _MOST_STORED)
+        self._unwritten.add(revision)
+
+    def _write(self) -> None:
+        """Store the billable time; on a full disk with a later sample."""
+        try:
+            for revision in sorted(self._unwritten):
+                self._cloud.store.put(_BILLED, revision, {"samples": self._stored[revision]})
+                self._unwritten.discard(revision)
+        except sqlite3.Error as error:
+            if not is_full(error):
+                raise
 
     def _add(self, series: RevisionSeries, sample: Sample) -> None:
-        samples = self._samples.setdefault(series, [])
-        samples.append(sample)
-        if len(samples) > _MOST_SAMPLES:
-            self._samples[series] = _merge_older(samples)
+        self._samples[series] = _with(self._samples.get(series, []), sample, _MOST_SAMPLES)
 
 
 def is_billed_by_instance(store: Store, revision: str) -> bool:
@@ -98,6 +128,12 @@ def is_billed_by_instance(store: Store, revision: str) -> bool:
 def _key(metric: str, revision: str, state: str = "", response_code: str = "") -> RevisionSeries:
     _, _, _, location, _, service, _, name = revision.split("/")
     return RevisionSeries(metric, location, service, name, state, response_code)
+
+
+def _with(samples: list[Sample], sample: Sample, most: int) -> list[Sample]:
+    """The samples with a further one, older ones merged where they are more than `most`."""
+    samples.append(sample)
+    return _merge_older(samples) if len(samples) > most else samples
 
 
 def _merge_older(samples: list[Sample]) -> list[Sample]:
