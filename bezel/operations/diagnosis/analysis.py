@@ -26,6 +26,7 @@ from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
+from bezel.operations.serving.serving_fallback import PATH, serving_fallback
 from bezel_base.errors import UserError, one_line
 
 _SECONDS, _WAKE_SECONDS = 300.0, 900.0
@@ -117,9 +118,12 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
     notes: list[str] = []
     server: DeployedServer | None = None
     try:
-        instances = instances_of(context, deployment)
+        fallback = serving_fallback(context, deployment)
+        if fallback is not None:
+            notes.append(f"{fallback.note}; the log is that of the leased machines")
+        instances = instances_of(context, deployment, None if fallback is None else fallback.service)
         if instances.is_awake or arguments.wake:
-            server = DeployedServer(context, deployment)
+            server = DeployedServer(context, deployment, PATH if fallback else "")
         else:
             notes.append(f"the model: {asleep(instances)}")
     except UserError as error:

@@ -2,7 +2,8 @@
 
 Reads the server's own `/metrics`. Each instance counts its own requests, and a platform routes each connection to any
 of them: several readings tell how many answered, and no figure is made from two of them. A service without an instance
-is not asked, as the request would start one. Leaves the figures to bezel.operations.vllm_metrics.
+is not asked, as the request would start one. While no lease serves, its fallback is read. Leaves the figures to
+bezel.operations.vllm_metrics.
 """
 
 import time
@@ -18,6 +19,7 @@ from bezel.operations.context import Context
 from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
+from bezel.operations.serving.serving_fallback import PATH, serving_fallback
 from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text, figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 from bezel_base.terminal.blocks import Block, Line, Table, mark
@@ -100,10 +102,12 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         UserError: The backend has no such stack, or the server could not be read.
     """
     deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
-    instances = instances_of(context, deployment)
+    fallback = serving_fallback(context, deployment)
+    instances = instances_of(context, deployment, None if fallback is None else fallback.service)
+    path, remarks = (PATH, (fallback.note,)) if fallback else ("", deployment.region_notes)
     common = {
         "stack": deployment.stack,
-        "url": deployment.url,
+        "url": f"{deployment.url}{path}",
         "instances": instances.count,
         "instances_source": instances.why,
         "simulated": deployment.is_simulated,
@@ -118,9 +122,9 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
             interval_seconds=None,
             figures=(),
             outcomes=(),
-            notes=(asleep(instances), *deployment.region_notes),
+            notes=(asleep(instances), *remarks),
         )
-    with DeployedServer(context, deployment) as server:
+    with DeployedServer(context, deployment, path) as server:
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
         before = read_samples(server, seconds=limit)
         after: list[Sample] = []
@@ -139,7 +143,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         interval_seconds=round(last.read_at - first.read_at, 3) if first else None,
         figures=figures_of(last, first, generates=deployment.pooled_at is None, keeps_cache=deployment.keeps_cache),
         outcomes=outcomes_of(last, first),
-        notes=(*notes, *notes_of(last, first), *deployment.region_notes),
+        notes=(*notes, *notes_of(last, first), *remarks),
     )
 
 

@@ -16,7 +16,7 @@ from bezel.operations.status.live_service import min_instances, read_service
 
 if TYPE_CHECKING:
     from bezel.operations.context import Context
-    from bezel.operations.deployment.deployment import Deployment
+    from bezel.operations.deployment.deployment import DeployedService, Deployment
 
 _METRIC = f"Cloud Monitoring's {INSTANCE_COUNT}"
 
@@ -36,13 +36,18 @@ class Instances:
     is_awake: bool
 
 
-def instances_of(context: Context, deployment: Deployment) -> Instances:
+def instances_of(context: Context, deployment: Deployment, fallback: DeployedService | None = None) -> Instances:
     """The instances of the service that runs the model.
+
+    Args:
+        context: The context of the operation.
+        deployment: The deployed stack.
+        fallback: The service that serves in the place of its leases; None while they do.
 
     Raises:
         RestError: Cloud Run could not be asked.
     """
-    service = deployment.service
+    service = fallback or deployment.service
     if service is None:
         return Instances(None, "the stack has no Cloud Run service", is_awake=True)
     if not service.has_gpu:

@@ -70,15 +70,16 @@ class DeployedServer:
     Args:
         context: The context of the operation.
         deployment: The deployed stack.
+        path: Path below its address that is asked, without a slash at its end.
 
     Raises:
         UserError: The stack has no address.
     """
 
-    def __init__(self, context: Context, deployment: Deployment) -> None:
+    def __init__(self, context: Context, deployment: Deployment, path: str = "") -> None:
         access = reachable_access(context, deployment)
         credentials = None if access.public else Credentials(access.impersonate, environ=context.environ)
-        self.url = access.url
+        self.url = f"{access.url}{path}"
         self.refusals: list[tuple[int, Refusal, str]] = []
         self.notes = (access.note,) if access.note else ()
         self._stack = deployment.stack

@@ -207,7 +207,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     """
     services = live_services(context, deployment)
     service, live = services[0] if services else (None, None)
-    leases = [_lease_status(context, lease) for lease in deployment.leases]
+    leases = [lease_status(context, lease) for lease in deployment.leases]
     revisions = revisions_of(live or {})
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
@@ -303,7 +303,12 @@ def _idle(cost: StackCost, leases: Sequence[LeaseStatus], deployment: Deployment
     return _sum([*(lease.usd_per_hour for lease in paid), beside.usd if isinstance(beside, Priced) else None])
 
 
-def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
+def lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
+    """The status of one lease.
+
+    Raises:
+        RestError: Google could not be asked.
+    """
     back_end = back_end_of(lease.back_end, context.google, lease.project)
     zones = tuple(dict.fromkeys(filter(None, (lease.zone, *lease.zones))))
     observed = next((observation for zone in zones if (observation := back_end.observe(zone, lease.name)).exists), None)
@@ -375,10 +380,10 @@ def verdict_of(
     of_service = service_verdict(live or {}, calls, deployment.stack)
     if of_leases is None:
         return of_service
-    if deployment.fallback is not None and not any(_may_serve(lease) for lease in leases):
+    if deployment.fallback is not None and not any(may_serve(lease) for lease in leases):
         reasons = _refused_reasons(deployment) or of_leases[1]
         return of_service[0], (*of_service[1], f"the fallback {deployment.fallback.name} serves", *reasons)
-    if any(_may_serve(lease) for lease in leases) and of_service[0] in BY_REQUESTS:
+    if any(may_serve(lease) for lease in leases) and of_service[0] in BY_REQUESTS:
         return of_service[0], (*of_service[1], *of_leases[1])
     return of_leases
 
@@ -390,7 +395,8 @@ def _refused_reasons(deployment: Deployment) -> tuple[str, ...]:
     return tuple(f"lease {name} was not granted: {command} requests it again" for name in names)
 
 
-def _may_serve(lease: LeaseStatus) -> bool:
+def may_serve(lease: LeaseStatus) -> bool:
+    """Whether a lease is there, and nothing says that its container does not serve."""
     return lease.state == State.ACTIVE and lease.serves is not False and lease.container in _RUNNING
 
 
