@@ -83,7 +83,7 @@ def _addresses(stack: str, outputs: Mapping[str, object]) -> dict[str, str]:
     rows = {"address": f"https://{address.get('domain')}, at {address.get('ip')}"} if address else {}
     if _at(address, "check").get("judged") is False:
         why, asked = _at(address, "check").get("detail"), f"`bezel endpoint {shell_word(stack)}`"
-        rows["callers"] = f"could not connect to the address yet: {why}; {asked} says what it waits for"
+        rows["callers"] = f"could not connect when a deploy last tried: {why}; {asked} tries again"
     named = [str(each) for each in regions] if isinstance(regions, list) else []
     if len(named) < 2:
         return {**rows, "url": own_url(outputs)}

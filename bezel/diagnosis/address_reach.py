@@ -7,6 +7,7 @@ certificates, are asked at the URL in BEZEL_BALANCERS.
 
 import os
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -68,5 +69,7 @@ def handshake_problem(place: ConnectTo) -> str:
             context.wrap_socket(plain, server_hostname=place.domain),
         ):
             return ""
+    except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+        return "no connection with TLS: it is closed before a certificate is shown"
     except OSError as error:  # as every error of ssl is
         return f"no connection with TLS: {reason_of(error)}"

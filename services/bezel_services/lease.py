@@ -15,7 +15,7 @@ present time is outside its hours.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -38,7 +38,6 @@ from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.images import FoundImages
-from bezel_services.leases.fallback import DeclaredFallback, declare_fallback
 from bezel_services.leases.hours import checks_of, schedule
 from bezel_services.prerequisites import (
     INGRESS,
@@ -54,6 +53,9 @@ from bezel_services.regions.domain import domain_problems
 from bezel_services.smoke_tests import check_and_measure
 from bezel_smoke.benchmark import ShortBenchmark
 from bezel_smoke.health import HealthCheck
+
+if TYPE_CHECKING:
+    from bezel_services.leases.fallback import DeclaredFallback
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,11 @@ def declare(
     )
     earlier = (identity, image, network, *bucket)
     bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
-    fallback = declare_fallback(plan, children, images, apis, bucket)
+    fallback = None
+    if plan.fallback is not None:
+        from bezel_services.leases.fallback import declare_fallback
+
+        fallback = declare_fallback(plan, plan.fallback, children, images, apis, bucket)
     make_gateway = partial(
         _gateway,
         plan,
@@ -316,7 +322,7 @@ def _gateway(
     addresses: Sequence[Text],
     *,
     accepted: tuple[str, ...],
-    fallback: DeclaredFallback | None,
+    fallback: "DeclaredFallback | None",
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(

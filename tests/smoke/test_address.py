@@ -1,5 +1,7 @@
 """Check of an address: nothing is judged before clients can connect to it, and then the server has to answer there."""
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,11 @@ def test_address_without_a_name_or_a_certificate_is_not_judged(tmp_path: Path) -
         verdict = judge_address(PROPS, replace(place, domain=DOMAIN), "", lambda _line: None)
     assert (verdict["ok"], verdict["judged"]) == (True, False)
     assert "CERTIFICATE_VERIFY_FAILED" in verdict["detail"]
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        accepted = pool.submit(listener.accept)
+        accepted.add_done_callback(lambda done: done.result()[0].close())
+        unissued = judge_address(PROPS, ConnectTo(DOMAIN, *listener.getsockname()), "", lambda _line: None)
+    assert unissued["detail"] == "no connection with TLS: it is closed before a certificate is shown"
     unnamed = judge_address(PROPS, place, "the DNS has no address", lambda _line: None)
     assert unnamed == {"ok": True, "judged": False, "detail": "the DNS has no address"}
 

@@ -62,23 +62,22 @@ class DeclaredFallback:
 
 def declare_fallback(
     plan: LeasePlan,
+    fallback: FallbackPlan,
     children: Children,
     images: FoundImages,
     apis: EnabledApis,
     bucket: tuple[pulumi.Resource, ...],
-) -> DeclaredFallback | None:
-    """Declare the service of a fallback with its prerequisites; None without one.
+) -> DeclaredFallback:
+    """Declare the service of a fallback with its prerequisites.
 
     Args:
         plan: Plan of the leases.
+        fallback: Its fallback.
         children: Children of their component.
         images: The plan's images with their digests.
         apis: The enabled APIs.
         bucket: The leases' bucket and its models: the fallback reads the same bucket.
     """
-    fallback = plan.fallback
-    if fallback is None:
-        return None
     own_children = children.of_part(FALLBACK, *bucket)
     planned, service_plan = fallback.service, fallback.plan
     identity = runtime_identity(service_plan, own_children, planned.service_account_id, planned.name, apis)

@@ -8,16 +8,18 @@ that.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from bezel.planner import AnyPlan
-from bezel_components.global_address import GlobalAddress, GlobalAddressArgs, ServiceDrain, ServiceDrainArgs
 from bezel_services.children import Children
 from bezel_services.regions.deployed import Deployed
 from bezel_services.regions.failure import address_failure_hook
-from bezel_smoke.address import AddressCheck, AddressCheckArgs
+
+if TYPE_CHECKING:
+    from bezel_components.global_address import GlobalAddress
+    from bezel_smoke.address import AddressCheck
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class DeclaredAddress:
         check: The check, whose verdict says why callers cannot connect yet.
     """
 
-    address: GlobalAddress
-    check: AddressCheck
+    address: "GlobalAddress"
+    check: "AddressCheck"
 
     @property
     def url(self) -> str:
@@ -75,6 +77,8 @@ def declare_drain(
     """
     if plan.address is None:
         return ()
+    from bezel_components.global_address import ServiceDrain, ServiceDrainArgs
+
     args = ServiceDrainArgs(project=plan.project, service=service, stack_label=labels["stack"])
     return (ServiceDrain(children.name_of("drain"), args, opts=children.after(*earlier)),)
 
@@ -99,6 +103,9 @@ def declare_address(
     """
     if plan.address is None:
         return None
+    from bezel_components.global_address import GlobalAddress, GlobalAddressArgs
+    from bezel_smoke.address import AddressCheck, AddressCheckArgs
+
     args = GlobalAddressArgs(
         project=plan.project, domain=plan.address.domain, services=services, zone=plan.address.zone, labels=labels
     )
