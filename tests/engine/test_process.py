@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.run.process import End, run_to_end
+from bezel.engine.run.process import End, Streams, run_to_end
 from bezel_localcloud.core.files.locks import using
 from tests.support.ended import is_readable
 
@@ -37,18 +37,23 @@ print(os.getpid(), flush=True)
 for _ in range(int(sys.argv[2])):
     told.write(signal.Signals(signal.sigwait(heard)).name.encode() + b" ")
 print("saved", flush=True)
+if "SAVED" in os.environ:
+    open(os.environ["SAVED"], "w").close()
 sys.exit(3)
 """
 # Stands for `bezel local up`.
 COMMAND = """
 import os, sys
+from contextlib import nullcontext
 from pathlib import Path
 from bezel_localcloud.core.files.locks import using
+from bezel.engine.run.output import display_output
 from bezel.engine.run.process import end_with_make, run_to_end
 end_with_make()
 limits = {"grace": (1, 1)} | ({"seconds": float(os.environ["LIMIT"])} if "LIMIT" in os.environ else {})
-with using(Path("cloud")) as use:
-    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), **limits)
+with using(Path("cloud")) as use, display_output() if "SAVED" in os.environ else nullcontext() as streams:
+    line = [sys.executable, *sys.argv[1:]]
+    ended = run_to_end(line, Path.cwd(), os.environ, (use.descriptor,), streams=streams, **limits)
 print(ended, flush=True)
 sys.exit(ended.code)
 """
@@ -172,6 +177,17 @@ def test_a_killed_command_has_its_engine_interrupted(start: Callable[..., Run]) 
     assert run.end() == ("SIGINT", "saved\n")
 
 
+def test_an_engine_whose_output_is_read_outlives_a_killed_command(
+    start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tmp_path / "saved"
+    monkeypatch.setenv("SAVED", str(saved))
+    run = start()
+    run.command.kill()
+    run.command.wait(30)
+    assert (run.end()[0], saved.exists()) == ("SIGINT", True)
+
+
 def test_an_engine_uses_localcloud_to_its_end_without_its_command(start: Callable[..., Run], tmp_path: Path) -> None:
     """An engine uses localcloud to its end whatever became of its command."""
     run = start(2)
@@ -259,7 +275,7 @@ def test_an_engine_of_another_thread_is_interrupted_when_it_is_cancelled(tmp_pat
     def run() -> None:
         command = [sys.executable, str(tmp_path / "engine.py"), str(log), "1"]
         ends.append(
-            run_to_end(command, tmp_path, os.environ, grace=(5, 5), streams=(inlet, inlet), cancelled=cancelled)
+            run_to_end(command, tmp_path, os.environ, grace=(5, 5), streams=Streams(inlet, inlet), cancelled=cancelled)
         )
 
     thread = threading.Thread(target=run)

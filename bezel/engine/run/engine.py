@@ -26,7 +26,7 @@ from bezel.engine.project.project import Project
 from bezel.engine.run.command import QUICK_SECONDS, CommandError, backend_problem, command_output, pulumi_cli
 from bezel.engine.run.output import display_output
 from bezel.engine.run.policy_packs import PACK, with_packs
-from bezel.engine.run.process import End, run_to_end
+from bezel.engine.run.process import End, Streams, run_to_end
 from bezel.engine.run.record import LastRun
 from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
@@ -259,7 +259,7 @@ class Engine:
         return report_waiting(Waiting(log, show=self.show or note, each=self.show is not None and changes))
 
     @contextlib.contextmanager
-    def _streams(self, folder: Path) -> Iterator[tuple[tuple[int, int] | None, Callable[[], str]]]:
+    def _streams(self, folder: Path) -> Iterator[tuple[Streams | None, Callable[[], str]]]:
         """The engine's standard output and error, and a function that returns its last words on the latter."""
         if self.in_terminal:
             with display_output() as streams:
@@ -269,7 +269,7 @@ class Engine:
             _errors_of(folder, is_shown=self.show is None) as (file, text),
             (folder / "display").open("wb") as display,
         ):
-            yield (_standard_error() if self.show is None else display.fileno(), file), text
+            yield Streams(_standard_error() if self.show is None else display.fileno(), file), text
 
 
 def exported_state(project: Project, stack: str, environment: Mapping[str, str]) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """Output of the engine on this process's standard output, by a display of its own where that is no terminal.
 
-The engine writes into a pipe, whose other end a thread reads; what it shows is decided in `texts`.
+The engine writes into a pipe, whose other end a thread reads; what it shows is decided in `texts`. The engine holds
+that end too: where this process is killed, the engine still ends in order.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from bezel.engine.run.process import Streams
 from bezel.engine.run.texts import Display
 
 _END_SECONDS = 10.0
@@ -16,8 +18,8 @@ _END_SECONDS = 10.0
 
 
 @contextlib.contextmanager
-def display_output() -> Iterator[tuple[int, int] | None]:
-    """Descriptors for the engine's standard output and error; None on a terminal, where it has its own display."""
+def display_output() -> Iterator[Streams | None]:
+    """Descriptors of the engine's standard output and error; None on a terminal, where it has its own display."""
     if sys.stdout.isatty():
         yield None
         return
@@ -25,7 +27,7 @@ def display_output() -> Iterator[tuple[int, int] | None]:
     reader = threading.Thread(target=_show, args=(outlet,), name="engine-output", daemon=True)
     reader.start()
     try:
-        yield inlet, 2
+        yield Streams(inlet, 2, (outlet,))
     finally:
         os.close(inlet)
         reader.join(_END_SECONDS)

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from bezel.engine.run.command import PRIVATE
 from bezel_base import ending_signals
@@ -60,6 +61,19 @@ class End:
     timed_out: bool = False
 
 
+class Streams(NamedTuple):
+    """Descriptors of the engine's standard output and error, and those that stay open as long as it lives.
+
+    `held_descriptors` has the reading end of a pipe that this process reads: Go ends a program by SIGPIPE, whether that
+    is ignored or not, once it writes to a pipe whose readers have ended, so a kill of this process would kill the
+    engine too.
+    """
+
+    out: int
+    err: int
+    held_descriptors: tuple[int, ...] = ()
+
+
 def run_to_end(
     command: Sequence[str],
     folder: Path,
@@ -67,7 +81,7 @@ def run_to_end(
     held_descriptors: Sequence[int] = (),
     grace: tuple[int, int] = GRACE_SECONDS,
     meanwhile: contextlib.AbstractContextManager[None] | None = None,
-    streams: tuple[int, int] | None = None,
+    streams: Streams | None = None,
     seconds: float | None = None,
     cancelled: threading.Event | None = None,
 ) -> End:
@@ -82,11 +96,11 @@ def run_to_end(
         held_descriptors: Descriptors that stay open as long as the engine lives.
         grace: See `GRACE_SECONDS`.
         meanwhile: Entered while the engine runs, and only once it does: it may start threads.
-        streams: Descriptors of its standard output and error; this process's own by default.
+        streams: Its standard output and error; this process's own by default.
         seconds: Its time limit: then the guard ends it, as after a SIGTERM.
         cancelled: Ends the run in the same way as soon as it is set.
     """
-    out, err = streams or (None, None)
+    out, err, of_streams = streams or (None, None, ())
     outlet, inlet = os.pipe()
     guard = subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "sh", *map(str, grace)],
@@ -106,7 +120,7 @@ def run_to_end(
                 env=environment,
                 stdout=out,
                 stderr=err,
-                pass_fds=held_descriptors,
+                pass_fds=(*held_descriptors, *of_streams),
                 start_new_session=True,
                 umask=PRIVATE,
                 restore_signals=False,  # SIGPIPE stays ignored: a closed output does not end it
