@@ -31,6 +31,7 @@ _MAX_LENGTH = 300
 _GAVE_UP = re.compile(
     r"STARTUP \w+ probe failed (?!1 time\b)\d+ times?|failed the configured startup probe checks", re.IGNORECASE
 )
+_PROBE_STATUS = "Connection failed with status"  # the second line of what Cloud Run logs of a probe
 _ENDED = re.compile(
     r"Container called exit\(\d+\)|Container terminated on signal \d+|(?P<engine>Engine core initialization failed)"
 )
@@ -92,9 +93,7 @@ _UNKNOWN = Diagnosis(
 
 def diagnose(report: Report) -> Diagnosis:
     """The cause that fits a report best: by the container's log, then by the platform's messages."""
-    # Lines after the probe's end only show how the platform ended the container.
-    end = next((number for number, line in enumerate(report.lines, 1) if _GAVE_UP.search(line)), None)
-    lines = report.lines[:end]
+    lines = _lines_before_shutdown(report.lines)
     platform = [*(str(condition) for condition in report.conditions), *report.errors]
     healthy = report.created == report.ready != "" or any(shows_good_start(line) for line in lines)
     diagnosis = (
@@ -109,6 +108,13 @@ def diagnose(report: Report) -> Diagnosis:
     if report.gated and diagnosis.kind == "quota":
         return replace(diagnosis, repair=f"{_OR_DIRECT} {diagnosis.repair}")
     return diagnosis
+
+
+def _lines_before_shutdown(lines: Sequence[str]) -> Sequence[str]:
+    """Lines up to the end of the probe: those after it only show how the platform ended the container."""
+    end = next((number for number, line in enumerate(lines, 1) if _GAVE_UP.search(line)), len(lines))
+    end += _PROBE_STATUS in "".join(lines[end : end + 1])
+    return lines[:end]
 
 
 def named_causes(texts: Sequence[str]) -> Iterator[Diagnosis]:
@@ -207,7 +213,9 @@ def explain(report: Report, service: str, failure: str = "", *, repeat_errors: b
     parts = [failure] if failure else []
     parts += [f"observed: {text}" for text in report.errors if repeat_errors]
     parts += [f"platform: {text}" for text in _failures(report.conditions)] or ["platform: no failed condition"]
-    lines = list(report.lines[-_SHOWN_LINES:])
+    # vLLM logs its shutdown in more lines than are shown; where it hangs, the line before the probe's end shows.
+    logged = _lines_before_shutdown(report.lines) if diagnosis.kind == "probe" else report.lines
+    lines = list(logged[-_SHOWN_LINES:])
     if diagnosis.evidence in report.lines and diagnosis.evidence not in lines:
         lines = [diagnosis.evidence, "...", *lines[1:]]
     parts += ["container's last lines:" if lines else "container's last lines: none"]

@@ -259,6 +259,18 @@ def test_an_early_cause_is_shown_beside_the_last_lines() -> None:
     assert "first" not in text
 
 
+@pytest.mark.parametrize("status", [(), ("Connection failed with status ERROR_CONNECTION_FAILED.",)])
+def test_lines_of_a_shutdown_do_not_hide_where_a_start_hung(status: tuple[str, ...]) -> None:
+    shutdown = [f"INFO [shutdown] step {number}" for number in range(15)]
+    text = explanation(by_log("INFO Loading weights", GAVE_UP, *status, *shutdown))
+    shown = "\n".join(f"  | {line}" for line in ("INFO 11-21 starting", "INFO Loading weights", GAVE_UP, *status))
+    assert f"container's last lines:\n{shown}\ncause: " in text
+
+
+def test_another_cause_shows_the_lines_after_a_failed_probe() -> None:
+    assert "  | INFO [shutdown]\n  | exiting\n" in explanation(by_log(KV_TOO_SMALL, GAVE_UP, "INFO [shutdown]"))
+
+
 def test_what_could_not_be_read_is_said() -> None:
     text = explanation(Report(notes=("the container's log could not be read: 403",)))
     assert text.startswith("platform: no failed condition\ncontainer's last lines: none\nnote: the container's log")
