@@ -67,6 +67,7 @@ class Jobs:
                 issuer.claims |= {"sub": "repo:acme/llm", "repository": "acme/llm", "repository_id": "4711"}
                 environment = {**pipeline.environment, "XDG_STATE_HOME": str(folder / "home")}
                 environment["STORAGE_EMULATOR_HOST"] = pipeline.endpoint.emulator
+                warm_python.environment(folder / ".venv")
                 setup = SetupHarness(folder, pipeline.endpoint, pipeline.cloud, environment)
                 yield cls(pipeline, setup, issuer)
         finally:
@@ -75,7 +76,7 @@ class Jobs:
     def init(self, *more: str) -> Run:
         """Run `bezel init` as the owner, and read the variables that it prints."""
         run = self.setup.init("--issuer", self.issuer.url, *more)
-        commands = [shlex.split(line) for line in run.text.splitlines() if line.startswith("   gh variable set")]
+        commands = [shlex.split(line) for line in run.text.splitlines() if line.startswith("    gh variable set")]
         self.variables = {command[3]: command[7] for command in commands} or self.variables
         return run
 
