@@ -80,7 +80,7 @@ def test_an_address_that_no_caller_reaches_yet_says_why(outputs: dict[str, Any],
     check = {"ok": True, "judged": judged, "detail": "no connection with TLS"}
     outputs["address"] = {"domain": "llm.acme.example", "ip": "127.250.1.2", "check": check}
     text = " ".join(summary("l4-qat", outputs, behind="x").split())
-    assert ("callers could not connect to the address yet: no connection with TLS;" in text) is not judged
+    assert ("callers could not connect when a deploy last tried: no connection with TLS;" in text) is not judged
 
 
 @pytest.mark.parametrize("regions", [["us-east4", "europe-west4"], ["us-east4"]])
