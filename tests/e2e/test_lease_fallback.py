@@ -79,7 +79,7 @@ def check_nothing_left(stage: Rehearsal) -> None:
     assert not {kind: names for kind, names in left.items() if names and kind in KINDS}, left
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_a_refused_lease_stops_no_deploy_and_the_next_requests_it(stage: Rehearsal) -> None:
     stage.start_cloud()
     fault(stage, "add", "lease-stock-out")
