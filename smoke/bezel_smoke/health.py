@@ -4,8 +4,8 @@ It depends on the resource that it checks, runs again when the newest revision o
 change, and fails the update until it passes. Where neither has changed, one read compares the service with its declared
 inputs: a failed update, or another user, may have left a different one, which the state does not show.
 
-Where the program only declares further resources, an update notes them and checks nothing: a later deploy that removes
-them deletes them after its check, which must know them as this stack's own.
+Where the program only declares further grants, jobs or rules, an update notes them and checks nothing: a later deploy
+that removes them deletes them after its check, which must know them as this stack's own.
 """
 
 from dataclasses import dataclass
@@ -146,17 +146,19 @@ def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declares_more(olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Whether the program declares resources that the last check did not know, as far as a preview knows them."""
+    """Whether the program declares resources that a later check must know, as far as a preview knows them."""
     return olds.get("resources") is not None and bool(_further(olds, news))
 
 
 def _further(olds: dict[str, Any], news: dict[str, Any]) -> list[Any]:
     from pulumi.output import contains_unknowns
 
-    resources = news.get("resources")
-    if contains_unknowns(resources):
+    resources = news.get("resources") or ()
+    if contains_unknowns(resources) or all(entry in olds["resources"] for entry in resources):
         return []
-    return [entry for entry in resources or () if entry not in olds["resources"]]
+    from bezel_smoke.outside import further_entries
+
+    return [*further_entries(olds["resources"], resources)]
 
 
 def _differs(props: dict[str, Any]) -> bool:

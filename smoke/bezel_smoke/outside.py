@@ -7,11 +7,24 @@ jobs may be left of a failed deploy, so only a grant to everyone counts. The min
 gated rollout, are set beside or after the check.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bezel.outside_changes.change import Findings, OutsideChange
-from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, declared_in
+from bezel.outside_changes.declared import (
+    FIREWALL,
+    GRANTS,
+    JOB,
+    MINIMUM,
+    NAT,
+    SERVICE,
+    SWITCH,
+    Declared,
+    Entry,
+    declared_in,
+    name_of,
+)
 from bezel.outside_changes.grant_rules import EVERYONE
 from bezel.outside_changes.reading import Cloud, outside_changes
 
@@ -22,6 +35,7 @@ if TYPE_CHECKING:
 EARLIER = "earlier"
 """Property of a check with the resources that the last one knew, which is not kept."""
 _MINIMUM = "scaling.minInstanceCount"
+_PROJECT = re.compile("projects/[^/]+")
 _LEFT = ("firewall rule ", "NAT ")
 
 
@@ -58,6 +72,33 @@ def changes_of(
     if earlier is None:
         changes = [each for each in changes if not _may_be_left(each)]
     return Findings(tuple(changes), outcome.not_judged)
+
+
+def further_entries(earlier: Sequence[Sequence[Any]], resources: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The declared resources that a check would take for changes from outside, knowing the earlier ones alone.
+
+    Those of a service that is new in the program are not read without it.
+    """
+    declared_before = declared_in([Entry(str(type_), "", inputs, {}) for type_, inputs in earlier])
+    further = [each for each in resources if each not in earlier]
+    return [each for each in further if _is_read(Entry(str(each[0]), "", each[1], {}), declared_before)]
+
+
+def _is_read(entry: Entry, declared_before: Declared) -> bool:
+    """Whether a check reads what this resource makes, where the program declared this before."""
+    if entry.type == MINIMUM:
+        return str(entry.inputs.get("service")) in declared_before.services
+    if entry.type in GRANTS:
+        name = name_of(entry)
+        of_program = (
+            declared_before.services,
+            declared_before.accounts,
+            declared_before.buckets,
+            declared_before.secrets,
+            declared_before.repositories,
+        )
+        return _PROJECT.fullmatch(name) is not None or any(name in names for names in of_program)
+    return entry.type in {JOB, FIREWALL, NAT}
 
 
 def _may_be_left(change: OutsideChange) -> bool:

@@ -10,6 +10,7 @@ from bezel_plugin.construct import InputsError
 
 URN = "urn:pulumi:dev::shop::bezel:smoke:HealthCheck::health"
 SERVICE = "projects/p/locations/us-east4/services/chat"
+JOB = ["gcp:cloudscheduler/job:Job", {"project": "p", "region": "us-east4", "name": "scaling"}]
 INPUTS: dict[str, Any] = {
     "service": SERVICE,
     "url": "https://chat.example",
@@ -46,8 +47,8 @@ def test_another_revision_runs_the_check_again(health: CheckCalls, revision: obj
 
 def test_an_input_of_a_component_does_not_run_it_again(health: CheckCalls) -> None:
     assert health.differs("id", {**INPUTS, "leases": []}, {**INPUTS, "leases": [{"name": "a"}]}) == (False, [])
-    # Further resources are noted, by an update that checks nothing.
-    earlier, further = ({**INPUTS, "resources": each, "verdict": {"ok": True}} for each in ([], [["a", {}]]))
+    # Further jobs, grants and rules are noted, by an update that checks nothing.
+    earlier, further = ({**INPUTS, "resources": each, "verdict": {"ok": True}} for each in ([], [JOB]))
     assert health.differs("id", earlier, further) == (True, [])
     assert health.update("id", earlier, further, preview=False)["verdict"] == {"ok": True}
 
