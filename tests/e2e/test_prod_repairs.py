@@ -105,7 +105,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     line = down.text.partition("`bezel:")[2].partition("`")[0]
     ((key, value),) = yaml.safe_load(line).items()
     rehearsal.set(key, value, STACK)
-    unprotected = run(rehearsal, command_in(down.text, "make up"), STACK)
+    unprotected = run(rehearsal, command_in(down.text, f"bezel local up {STACK}"), STACK)
     assert unprotected.code == 0, unprotected.text
     down = rehearsal.local("down", STACK)
     assert down.code == 0, down.text

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from tests.support.cli.repair_commands import commands_in
-from tests.support.e2e.fault_harness import without_preview
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal, Run
 
 
@@ -20,13 +19,8 @@ def command_in(text: str, beginning: str) -> str:
 
 
 def run(rehearsal: Rehearsal, command: str, stack: str) -> Run:
-    """Run it: a recipe as the Makefile does, `pulumi` alone with the stack chosen and its question answered."""
+    """Run it: `bezel local` on the rehearsal's cloud, `pulumi` with the stack chosen and its question answered."""
     program, *arguments = shlex.split(command)
-    if program == "make":
-        recipe, setting = arguments
-        name, _, value = setting.partition("=")
-        assert (name, value) == ("STACK", stack), command
-        return rehearsal.local(recipe, stack, *without_preview())
     if program == "bezel":
         assert arguments[0] == "local", command
         return rehearsal.local(*arguments[1:])
