@@ -21,6 +21,7 @@ ABOUT = (
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)  # two hundred kills, whose processes are waited for below
 def test_every_call_is_done_wholly_or_not_at_all_when_killed(tmp_path: Path) -> None:
     variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'packages' / 'localcloud' / 'tests'}"}
     running = [
