@@ -167,6 +167,16 @@ def test_a_fallback_that_fails_its_callers_is_refused_by_its_own_key(case: str) 
     assert "bezel:vllm.max-model-lenn" not in repr(problems)
 
 
+@pytest.mark.parametrize(("name", "meant"), [("nvidia_l4", "did you mean nvidia-l4?"), ("v6e-3", "choose one of ")])
+def test_an_unknown_fallback_lists_the_hardware_that_it_may_have(name: str, meant: str) -> None:
+    (problem,) = problems_of(fallback={"accelerator": name})
+    assert problem.repair.startswith(meant)
+    assert "nvidia-rtx-pro-6000" in problem.repair
+    assert "v6e-1" not in problem.repair
+    (of_the_lease,) = problems_of(accelerator="v6e-3", fallback={"accelerator": None, "model": None, "vllm": None})
+    assert "v6e-1" in of_the_lease.repair
+
+
 def test_problems_of_the_lease_and_the_fallback_come_together() -> None:
     problems = problems_of(fallback={"region": "us-east5"}, vllm={"max-num-seqs": 0})
     assert {"bezel:fallback.region", "bezel:vllm.max-num-seqs"} <= {problem.key for problem in problems}
@@ -177,6 +187,25 @@ def test_a_gateway_of_the_name_of_its_fallback_is_refused() -> None:
     assert (problem.key, problem.value) == ("bezel:service_name", "bezel-chat-fallback")
     assert "the fallback has this name in us-east4 too" in problem.consequence
     assert plan_with(service_name="bezel-chat-fallback", fallback={"region": "europe-west4"}).fallback
+
+
+def test_a_stack_with_the_name_of_a_fallback_is_warned() -> None:
+    config = {"model": QAT, "accelerator": "nvidia-l4", "region": "us-east4"}
+    warned = {
+        stack: [text for text in make_plan(settings, project="acme-llm", stack=stack).warnings if "too, and" in text]
+        for stack, settings in {
+            "chat-fallback": config,
+            "Chat-fallback": config,
+            "fallback": config,
+            "chat": STACK,
+            "other": config | {"service_name": "bezel-chat-fallback"},
+        }.items()
+    }
+    assert [stack for stack, texts in warned.items() if texts] == ["chat-fallback", "other"]
+    assert "a stack chat has the name bezel-chat-fallback too" in warned["other"][0]
+    assert "set bezel:service_name" in warned["other"][0]
+    renamed = make_plan(config | {"service_name": "chat"}, project="acme-llm", stack="chat-fallback")
+    assert not [text for text in renamed.warnings if "too, and" in text]
 
 
 def test_a_service_has_no_fallback() -> None:

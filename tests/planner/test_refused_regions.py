@@ -262,3 +262,17 @@ def test_a_lease_has_an_address_but_one_region() -> None:
     (problem,) = lease_problems(with_lease_changes(V6E4_MOE, region="", regions=["us-east5", "europe-west4"]))
     assert (problem.key, problem.value) == ("bezel:regions", "(set)")
     assert "its gateway runs in one region" in problem.consequence
+    assert "name the gateway's region as bezel:region" in problem.repair
+
+
+def test_all_about_several_regions_of_a_lease_is_refused_with_one_repair() -> None:
+    regions = {"regions": ["us-east5", "us-east5"], "optional_regions": ["us-east5"]}
+    problems = lease_problems(with_lease_changes(V6E4_MOE, weights={"regional_buckets": True}, **regions))
+    assert [problem.key for problem in problems] == [
+        "bezel:regions",
+        "bezel:optional_regions",
+        "bezel:weights.regional_buckets",
+    ]
+    assert all(problem.repair.startswith("remove it") for problem in problems)
+    (missing,) = lease_problems(with_lease_changes(V6E4_MOE, region=""))
+    assert (missing.key, missing.repair) == ("bezel:region", "add `bezel:region: us-east4`.")

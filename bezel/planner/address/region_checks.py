@@ -32,17 +32,18 @@ def with_first_region(settings: Settings) -> Settings:
     return settings.model_copy(update={"region": settings.regions[0]}) if settings.regions else settings
 
 
-def check_regions(settings: Settings, unread: Collection[str] = ()) -> Iterator[Problem]:
+def check_regions(settings: Settings, unread: Collection[str] = (), *, leased: bool = False) -> Iterator[Problem]:
     """Check `region`, `regions` and `optional_regions` together.
 
     Args:
         settings: with defaults in place of values that cannot be read.
         unread: the keys of these values; they are set as well.
+        leased: whether the hardware is leased: then `bezel.planner.rules.lease_checks` refuses several regions.
     """
     regions, key = settings.regions, setting("regions")
     has_region = bool(settings.region) or setting("region") in unread
     has_regions = bool(regions) or any(each == key or each.startswith(f"{key}.") for each in unread)
-    if has_region and has_regions:
+    if has_region and has_regions and not leased:
         named = f" ({settings.region})" if settings.region else ""
         yield Problem(
             key,
@@ -51,12 +52,15 @@ def check_regions(settings: Settings, unread: Collection[str] = ()) -> Iterator[
             f"remove {setting('region')}, or write one region there and remove {key}.",
         )
     if not has_region and not has_regions:
+        several = "" if leased else f", or several as `{key}: [us-east4, europe-west4]`"
         yield Problem(
             setting("region"),
             NOT_SET,
             "it is required: the stack cannot be planned without it.",
-            f"add `{setting('region')}: us-east4`, or several as `{key}: [us-east4, europe-west4]`.",
+            f"add `{setting('region')}: us-east4`{several}.",
         )
+    if leased:
+        return
     for number, region in enumerate(regions):
         if region in regions[:number]:
             consequence = "it is named twice: a stack has one service in each region."

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.assemble.validate import validate_service
 from bezel.planner.base.hardware import leased_hardware
-from bezel.planner.base.problems import PlanError, setting
+from bezel.planner.base.problems import PlanError, one_of, setting
 from bezel.planner.base.settings import Fallback
 from bezel.planner.fallback.caller_checks import Promise, check_callers
 from bezel.planner.fallback.settings_of_service import name_of_service, problem_of_fallback, settings_of_service
 from bezel.planner.vllm.arguments import typed_values
 from bezel.planner.vllm.engine_args import served_names
 from bezel_base.errors import NOT_SET, Problem
+from bezel_catalog import accelerators, closest_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,10 @@ def validate_fallback(rules: Validation, checkpoint: Model, *, today: date | Non
         return validate_service(config, project=rules.project, stack=rules.stack, today=today)
     except PlanError as error:
         pairs_of_lease = {(problem.key, problem.value) for problem in rules.problems}
-        mapped = [_of_own_model(problem_of_fallback(problem), chosen) for problem in error.problems]
+        mapped = [
+            _of_gpus(_of_own_model(problem_of_fallback(problem), chosen), chosen.accelerator)
+            for problem in error.problems
+        ]
         rules.problems += [problem for problem in mapped if (problem.key, problem.value) not in pairs_of_lease]
         return None
 
@@ -100,6 +104,14 @@ def _of_own_model(problem: Problem, chosen: Fallback) -> Problem:
         return problem
     repair = "choose a published model, or remove it: by default the fallback serves the lease's."
     return Problem(setting("fallback.model"), chosen.model, problem.consequence, repair)
+
+
+def _of_gpus(problem: Problem, name: str) -> Problem:
+    """A problem of unknown hardware with Cloud Run's GPUs as choices, as leased hardware is refused."""
+    if problem.key != setting("fallback.accelerator") or name in accelerators():
+        return problem
+    gpus = sorted(accelerators())
+    return Problem(problem.key, problem.value, problem.consequence, one_of(gpus, closest_record(name, gpus)))
 
 
 def _hardware_problem(chosen: Fallback) -> Problem | None:

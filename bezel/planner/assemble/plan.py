@@ -17,6 +17,7 @@ from bezel.planner.base.deployment import ServerPlan
 from bezel.planner.base.money import Priced, figure
 from bezel.planner.cost.total_cost import TotalCost
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
+from bezel.planner.fallback.settings_of_service import shared_name_warnings
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
 from bezel.planner.vllm.late_values import unchecked_packages
@@ -142,6 +143,11 @@ class _StackPlan:
         return self.server.secrets
 
     @property
+    def _service_name(self) -> str:
+        """Name of the service that callers ask."""
+        raise NotImplementedError
+
+    @property
     def _readers(self) -> tuple[str, tuple[str, ...], int]:
         """Region in which the stack makes its bucket, regions of its servers, and how many of them start together."""
         raise NotImplementedError
@@ -173,6 +179,7 @@ class _StackPlan:
         connector = self.server.values.get("kv-transfer-config")
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         texts = [
+            *shared_name_warnings(self._service_name, self.stack),
             *(*self._place_warnings, transfer.warning() if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
         ]
@@ -260,6 +267,10 @@ class Plan(_StackPlan):
     def server(self) -> ServicePlan:
         """The part that describes the server."""
         return self.service
+
+    @property
+    def _service_name(self) -> str:
+        return self.service.name
 
     @property
     def _readers(self) -> tuple[str, tuple[str, ...], int]:
@@ -444,6 +455,10 @@ class LeasePlan(_StackPlan):
         """As of every stack, with what callers notice of the fallback."""
         notes = () if self.fallback is None else self.fallback.notes
         return (*super(LeasePlan, self).warnings, *(f"While the fallback serves, {note}." for note in notes))
+
+    @property
+    def _service_name(self) -> str:
+        return self.gateway.name
 
     @property
     def _readers(self) -> tuple[str, tuple[str, ...], int]:

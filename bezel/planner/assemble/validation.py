@@ -82,7 +82,8 @@ class Validation:
     def __init__(self, config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> None:
         settings, self.problems = read_settings(config)
         self.unread = frozenset(problem.key for problem in self.problems)
-        self.problems += check_regions(settings, self.unread)
+        leased = settings.accelerator in leased_hardware()
+        self.problems += check_regions(settings, self.unread, leased=leased)
         self.settings = with_first_region(settings)
         self.project, self.stack = project, stack
         self.problems += check_own_prices(self.settings.cost.prices, today=today)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.names import SERVICE_LENGTH, resource_name
+from bezel.planner.base.names import PREFIX, SERVICE_LENGTH, resource_name
 from bezel.planner.base.problems import NAMESPACE, setting
 from bezel.planner.fallback.caller_checks import PARSERS
 from bezel.planner.vllm.arguments import default_options
@@ -17,7 +17,7 @@ from bezel_catalog import NotInCatalogueError
 from bezel_catalog import model as catalogue_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bezel.planner.base.settings import Settings
 
@@ -35,6 +35,21 @@ _NAMED = re.compile(rf"\b{NAMESPACE}:({'|'.join(map(re.escape, _KEYS))})\b")
 def name_of_service(stack: str) -> str:
     """Name of the service that is a stack's fallback."""
     return resource_name(stack, suffix=FALLBACK, length=SERVICE_LENGTH)
+
+
+def shared_name_warnings(name: str, stack: str) -> Iterator[str]:
+    """What is to be known of a service or gateway that has the name of another stack's fallback.
+
+    Args:
+        name: of the service.
+        stack: its own.
+    """
+    other = name.removeprefix(f"{PREFIX}-").removesuffix(f"-{FALLBACK}")
+    if other not in {"", stack} and name == name_of_service(other):
+        yield (
+            f"The fallback of a stack {other} has the name {name} too, and Cloud Run refuses a second service of one "
+            f"name in a region: if there is such a stack, set {setting('service_name')}."
+        )
 
 
 def settings_of_service(settings: Settings, served: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,8 +83,11 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
         settings: with defaults in place of values that cannot be read.
         unread: the keys of these values; they are set as well.
     """
+    one_region = f"its gateway runs in one region, named by {setting('region')}"
     misplaced = {
-        "regions": (bool(settings.regions), f"its gateway runs in one region, named by {setting('region')}"),
+        "regions": (bool(settings.regions), one_region),
+        "optional_regions": (bool(settings.optional_regions), one_region),
+        "weights.regional_buckets": (settings.weights.regional_buckets, one_region),
         "scaling": (
             _scales(settings.scaling) or _holds("scaling", {*unread} - {setting(_TIMEOUT)}),
             f"the number of machines is {setting('lease.count')}",
@@ -110,7 +113,12 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
         ),
     }
     yield from (
-        Problem(setting(key), "(set)", f"it has no effect on {settings.accelerator}: {why}.", "remove it.")
+        Problem(
+            setting(key),
+            "(set)",
+            f"it has no effect on {settings.accelerator}: {why}.",
+            f"remove it, and name the gateway's region as {setting('region')}." if key == "regions" else "remove it.",
+        )
         for key, (is_set, why) in misplaced.items()
         if is_set
     )
