@@ -8,6 +8,7 @@ from bezel.engine.outcomes import Exit
 from bezel.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
 from bezel_base.errors import format_value
 from bezel_base.text.markdown import code
+from bezel_base.text.shell import shell_word
 
 _VERDICTS = {
     "clean": "no drift",
@@ -40,7 +41,7 @@ class DriftReport:
         for stack in self.stacks:
             lines.append(f"{stack.stack}: {_VERDICTS[stack.verdict]}")
             for resource in stack.resources:
-                lines.append(f"  {_head(resource, str)}")
+                lines.append(f"  {_head(resource, stack.stack, str)}")
                 lines += [f"    {_values(item, format_value)}" for item in resource.properties]
             for change in stack.outside:
                 lines += [f"  {change.line()}", f"    Repair: {change.repair}"]
@@ -60,7 +61,7 @@ class DriftReport:
                 continue
             lines += ["", f"{code(stack.stack)}: {_VERDICTS[stack.verdict]}.", ""]
             for resource in stack.resources:
-                lines.append(f"- {_head(resource, code)}")
+                lines.append(f"- {_head(resource, stack.stack, code)}")
                 lines += [f"  - {_values(item, code)}" for item in resource.properties]
             for change in stack.outside:
                 what = f"{code(change.resource)}: {code(change.setting)}: cloud {code(change.cloud)}"
@@ -69,11 +70,11 @@ class DriftReport:
             lines += [f"- {code(item.line())}" for item in stack.not_judged]
             lines += [f"- {code(problem)}" for problem in stack.problems]
         if any(stack.resources for stack in self.stacks):
-            lines += ["", "A deploy of the stack undoes what was changed outside; to keep it, put it into the program."]
+            lines += ["", "To keep what was changed outside, put it into the program."]
         return "\n".join(lines) + "\n"
 
 
-def _head(resource: ResourceDrift, quoted: Callable[[object], str]) -> str:
+def _head(resource: ResourceDrift, stack: str, quoted: Callable[[object], str]) -> str:
     cause = "changed outside of the program" if resource.is_outside else "changed in the program and not deployed"
     if resource.follows:
         cause = "depends on a resource that differs"
@@ -84,7 +85,10 @@ def _head(resource: ResourceDrift, quoted: Callable[[object], str]) -> str:
     by = f", last by {quoted(resource.changed_by)}" if resource.changed_by else ""
     at = f" at {quoted(resource.changed_at)}" if resource.changed_at else ""
     kind = resource.type.rpartition(":")[2]  # Service of gcp:cloudrunv2/service:Service
-    return f"{quoted(resource.name)} ({kind}): {cause}{by}{at}; a deploy would {resource.op} it"
+    # The state has a resource as it was before an outside change: a deploy that reads the state alone changes nothing.
+    reads_cloud = resource.is_outside and not resource.rolled_back
+    mending = f"`pulumi up --refresh --stack {shell_word(stack)}`" if reads_cloud else "a deploy"
+    return f"{quoted(resource.name)} ({kind}): {cause}{by}{at}; {mending} would {resource.op} it"
 
 
 def _values(item: PropertyDrift, quoted: Callable[[object], str]) -> str:

@@ -76,6 +76,25 @@ def test_a_change_without_a_known_value_only_follows_from_another(program, paths
 
 
 @pytest.mark.parametrize(
+    ("refreshed", "cause", "mending"),
+    [
+        (
+            (refresh("delete", ()),),
+            "deleted outside of the program",
+            "`pulumi up --refresh --stack dev` would create it",
+        ),
+        ((), "changed in the program and not deployed", "a deploy would create it"),
+    ],
+)
+def test_what_was_deleted_outside_names_the_command_that_mends_it(refreshed, cause, mending):
+    (drift,) = differences(Events(changes=(change("create", ()),), refreshed=refreshed))
+    report = DriftReport((stack("drifted", resources=(drift,)),))
+    for text in (report.text(), report.markdown()):
+        assert cause in text
+        assert f"; {mending}" in text
+
+
+@pytest.mark.parametrize(
     ("path", "value"),
     [
         (IMAGE, "ben:1"),

@@ -52,7 +52,10 @@ class DriftedResource(Result):
 
     name: str = Field(description="name in the program")
     type: str
-    op: str = Field(description="what a deploy would do: create, update, replace or delete")
+    op: str = Field(
+        description="what a deploy would do, of an outside change one that reads the cloud, "
+        "`pulumi up --refresh`: create, update, replace or delete"
+    )
     cause: Cause = Field(
         description="outside: changed outside of the program; not deployed: the program was changed; follows: depends "
         "on another one that differs; rollback: the rollback of its service"
