@@ -166,6 +166,20 @@ def test_following_shows_no_earlier_line_that_the_limit_left_out(log: LogServer)
     assert sorted(line.rpartition(" ")[2] for line in shown[1:]) == ["further", "late"]
 
 
+def test_health_checks_that_passed_show_only_where_they_are_asked_for(log: LogServer) -> None:
+    passed = '(APIServer pid=7) INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 200 OK'
+    failed = 'INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 503 Service Unavailable'
+    asked = 'INFO:     10.0.0.1:41 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+    for moment, text in enumerate((failed, asked, *[passed] * 4, "last"), 10):
+        log.add(text, moment)
+    log.add("", 20, jsonPayload={"message": "structured"})
+    shown = read(log, limit=4)
+    assert texts(shown)[:3] == [failed, asked, "last"]
+    assert (len(shown.lines), shown.is_cut) == (4, False)
+    assert texts(read(log, source="container")).count(passed) == 4
+    assert texts(read(log, text="/health")) == [failed, *[passed] * 4]
+
+
 def test_the_level_of_a_line_is_read_where_vllm_writes_it() -> None:
     assert level_of("(EngineCore pid=7) WARNING 11-21 10:00:00 [x.py:1] ERROR in a text") == "WARNING"
     assert level_of("INFO:     Started server process [1]") == "INFO"

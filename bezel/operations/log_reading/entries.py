@@ -73,8 +73,21 @@ def quote_value(text: str) -> str:
     return f'"{escaped}"'
 
 
-def service_filter(service: DeployedService, revisions: Sequence[str], sources: tuple[Chosen, ...]) -> str:
-    """Entries of a service's containers, of the platform, or of requests; of all revisions where none is named."""
+_PASSED_PROBE = 'GET /health HTTP/1.1" 200'
+_NO_PROBES = f"NOT textPayload:{quote_value(_PASSED_PROBE)}"
+
+
+def service_filter(
+    service: DeployedService, revisions: Sequence[str], sources: tuple[Chosen, ...], *, probes: bool = True
+) -> str:
+    """Entries of a service's containers, of the platform, or of requests; of all revisions where none is named.
+
+    Args:
+        service: The service.
+        revisions: Names of revisions.
+        sources: What is read.
+        probes: Whether containers' lines about health checks that passed are read, one each few seconds.
+    """
     terms = [
         'resource.type="cloud_run_revision"',
         f"resource.labels.service_name={quote_value(service.name)}",
@@ -85,7 +98,7 @@ def service_filter(service: DeployedService, revisions: Sequence[str], sources: 
     named = [f"logName:{quote_value(log)}" for source, log in _LOGS.items() if source in sources]
     if "container" in sources:
         others = [f"NOT logName:{quote_value(log)}" for log in _LOGS.values()]
-        named.append(f"({' AND '.join(others)})")
+        named.append(f"({' AND '.join([*others, *([] if probes else [_NO_PROBES])])})")
     if "refused" in sources:
         # Only those have a message of the platform beside the request.
         named.append(f"(logName:{quote_value(_LOGS['requests'])} AND httpRequest.status>=400 AND textPayload:*)")

@@ -54,8 +54,9 @@ class LogsArguments(Arguments):
     stack: Stack
     source: Annotated[Source | None, Reach.INSIDE] = Field(
         None,
-        description="container: what containers print; platform: Cloud Run about them; requests: its request log; "
-        "console: of leased machines (default: container, platform, requests that Cloud Run refused; or console)",
+        description="container: all that containers print, health checks that passed too; platform: Cloud Run about "
+        "them; requests: its request log; console: of leased machines (default: container without such checks, "
+        "platform, requests that Cloud Run refused; or console)",
     )
     revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None,
@@ -243,7 +244,12 @@ def _service_query(
         # A revision of one region is none of the others, and one without traffic may be any region's.
         asked = (ReadRevision(name=name, percent=0, is_newest=False),)
         parts = [part for part in parts if part[1]] or [(service, asked) for service in services]
-    queries = [service_filter(service, [each.name for each in of_service], sources) for service, of_service in parts]
+    # Readiness is asked each few seconds: by default no line of a health check that passed displaces another one.
+    probes = arguments.source is not None or bool(arguments.text)
+    queries = [
+        service_filter(service, [each.name for each in of_service], sources, probes=probes)
+        for service, of_service in parts
+    ]
     query = queries[0] if len(queries) == 1 else f"({' OR '.join(f'({each})' for each in queries)})"
     revisions = dict.fromkeys(each for _, of_service in parts for each in of_service)
     return services[0].project, query, tuple(revisions)
