@@ -147,6 +147,8 @@ def _prices(outputs: Mapping[str, object]) -> dict[str, str]:
     """The price; where several regions or an address add to it, that of an instance in each, and the sum."""
     cost, total = _at(outputs, "plan", "cost"), _at(outputs, "plan", "cost", "total")
     regions = _at(total, "regions")
+    if "usd_per_hour_of_fallback" in cost:
+        return {"price": _price(cost), "price of the fallback": _price_of_fallback(cost)}
     if not total or "usd_per_lease" in cost:
         return {"price": _price(cost)}
     if len(regions) < 2:
@@ -158,6 +160,14 @@ def _prices(outputs: Mapping[str, object]) -> dict[str, str]:
         "per month without traffic"
     )
     return rows | {"price in all": together}
+
+
+def _price_of_fallback(cost: Mapping[str, object]) -> str:
+    return (
+        f"{_usd(cost, 'usd_per_hour_of_fallback', 4)} per hour at most while it serves, with the gateway; "
+        f"{_usd(cost, 'usd_per_hour_in_a_change', 4)} per hour at most while one takes over from the other; "
+        f"{_usd(cost, 'usd_per_hour_at_rest', 4)} per hour without a lease and without requests"
+    )
 
 
 def _price(cost: Mapping[str, object], *, months: bool = True) -> str:

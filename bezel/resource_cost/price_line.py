@@ -23,7 +23,7 @@ def price_line(before: StackCost | None, after: StackCost | None) -> str:
         before: of the state's resources; None where it was not determined.
         after: of the planned resources; None where it was not determined.
     """
-    line = ", ".join(price_parts(before, after)) + _data(after or before)
+    line = ", ".join(price_parts(before, after)) + _data(after or before) + left_out_note(after or before)
     return line + _unknown(missing_of(before, after)) + _by_region(region_parts(before, after))
 
 
@@ -54,7 +54,7 @@ def price_now(cost: StackCost) -> str:
     """The line of a program whose state is not known: its price after the change alone."""
     hourly, monthly, idle = (_amount(amount) for amount in (cost.hourly, cost.monthly, cost.idle_hourly))
     regions = [f"{region} {_amount(amount)} USD/h" for region, amount in cost.regions.items()]
-    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}"
+    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}{left_out_note(cost)}"
     return line + _unknown(cost.missing) + _by_region(regions if len(regions) > 1 else ())
 
 
@@ -71,6 +71,14 @@ def _data(cost: StackCost | None) -> str:
     if cost is None or cost.gib is None:
         return ""
     return f"; data through the load balancer: unknown, {text(cost.gib, _DIGITS_OF_DATA)} USD a GiB in and out each"
+
+
+def left_out_note(cost: StackCost | None) -> str:
+    """What the sums leave out of a stack with leases, such as a gateway, which costs while it serves requests."""
+    if cost is None or not cost.left_out:
+        return ""
+    services = "a Cloud Run service" if cost.left_out == 1 else f"{cost.left_out} Cloud Run services"
+    return f"; not included: {services} without a GPU"
 
 
 def missing_of(before: StackCost | None, after: StackCost | None) -> tuple[str, ...]:
@@ -100,7 +108,9 @@ def cost_of_json(document: object) -> StackCost | None:
     pairs = by_region.items() if isinstance(by_region, Mapping) else ()
     reasons = missing or (("a price without a reason",) if unknown else ())
     regions = {str(region): _read(usd) for region, usd in pairs}
-    return StackCost(hourly, monthly, idle, reasons, gib=gib, regions=regions)
+    number = document.get("services_left_out")
+    left_out = number if isinstance(number, int) and number > 0 else 0
+    return StackCost(hourly, monthly, idle, reasons, gib=gib, regions=regions, left_out=left_out)
 
 
 def _change(old: Amount, new: Amount, unit: str) -> str:

@@ -80,6 +80,7 @@ class StackCost:
         count: number of services and leases with accelerators, forwarding rules and unused addresses.
         gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
         regions: region -> its part of `hourly`: services with accelerators there.
+        left_out: number of services without an accelerator beside leases, which are in no sum.
     """
 
     hourly: Amount = _ZERO
@@ -89,12 +90,15 @@ class StackCost:
     count: int = 0
     gib: Amount | None = None
     regions: Mapping[str, Amount] = field(default_factory=dict)
+    left_out: int = 0
 
     def as_json(self) -> dict[str, object]:
-        """Amounts as decimal strings, None where unknown; data and regions only where there are any."""
+        """Amounts as decimal strings, None where unknown; data, regions and left-out services where there are any."""
         data: dict[str, object] = {} if self.gib is None else {"gib_usd": _text(self.gib)}
         if self.regions:
             data["regions_hourly_usd"] = {region: _text(amount) for region, amount in self.regions.items()}
+        if self.left_out:
+            data["services_left_out"] = self.left_out
         return {
             "hourly_usd": _text(self.hourly),
             "monthly_usd": _text(self.monthly),
@@ -129,12 +133,14 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     idle: list[Amount] = []
     missing: list[str] = []
     regions: dict[str, list[Amount]] = {}
-    count = 0
+    count = leases = left_out = 0
     pairs = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
     services = [inputs for resource, inputs in pairs if resource.type == SERVICE]
     for resource, inputs in pairs:
         try:
             cost = cost_in_stack(resource.type, inputs, services)
+            left_out += cost is None and resource.type == SERVICE
+            leases += isinstance(cost, Lease)
             if cost is None or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
                 continue
             amounts = cost.hourly, monthly_of(cost), idle_of(cost)
@@ -161,6 +167,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         count,
         gib,
         {region: total(amounts) for region, amounts in regions.items()},
+        left_out if leases else 0,
     )
 
 

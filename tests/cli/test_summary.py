@@ -257,6 +257,20 @@ def test_outside_its_hours_a_stack_that_does_not_answer_says_when_it_will(
     assert bool(up_summary.off_hours(scheduled_outputs(outputs), at)) is ("503" not in text_part)
 
 
+def test_the_price_of_a_fallback_is_beside_that_of_the_lease(outputs: dict[str, Any]) -> None:
+    leased = leased_outputs(outputs)
+    assert "fallback" not in summary("v6e1", leased, behind="x")
+    prices = {"usd_per_hour_of_fallback": 1.2283, "usd_per_hour_in_a_change": 2.5783, "usd_per_hour_at_rest": 0.0}
+    leased["plan"]["cost"] |= prices
+    rows = " ".join(summary("v6e1", leased, behind="x").split())
+    assert "price of the fallback 1.2283 USD per hour at most while it serves, with the gateway" in rows
+    assert "2.5783 USD per hour at most while one takes over from the other; 0.0000 USD per hour without" in rows
+    leased["plan"]["cost"]["usd_per_hour_of_fallback"] = "unknown"
+    assert "an unknown price (unknown) per hour at most while it serves" in summary("v6e1", leased, behind="x").replace(
+        "\n", " "
+    ).replace("  ", "")
+
+
 def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:
     changed = leased_outputs(outputs)
     changed["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}

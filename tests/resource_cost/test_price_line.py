@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -82,7 +83,18 @@ def test_each_of_several_regions_has_its_price_beside_the_sum(
     assert ("europe-west4 1.20 USD/h" in price_now(after)) == (after is BOTH)
 
 
-@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED, BOTH])
+LEASED = StackCost(*(Priced(Decimal(5)),) * 3, count=1, left_out=1)
+
+
+def test_a_line_names_the_services_that_its_sums_leave_out() -> None:
+    note = "; not included: a Cloud Run service without a GPU"
+    assert price_line(NOTHING, LEASED).endswith(note)
+    assert price_now(LEASED).endswith(note)
+    assert price_now(replace(LEASED, left_out=2)).endswith("; not included: 2 Cloud Run services without a GPU")
+    assert "not included" not in price_line(LEASED, L4)
+
+
+@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED, BOTH, LEASED])
 def test_a_document_keeps_what_is_known_and_what_is_not(cost: StackCost) -> None:
     read = cost_of_json(cost.as_json())
     assert price_line(NOTHING, read) == price_line(NOTHING, cost)

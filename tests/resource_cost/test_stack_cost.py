@@ -54,6 +54,13 @@ def test_the_request_for_a_lease_and_the_wait_for_it_count_once() -> None:
     assert amounts(asked, other) != amounts(asked)
 
 
+def test_a_gateway_is_named_as_left_out_beside_leases_alone() -> None:
+    gateway = of(SERVICE, {"location": "us-east4", "template": {"containers": [{"image": "haproxy"}]}}, "gateway")
+    lease, gpu = of(INSTANCE, instance()), of(SERVICE, service())
+    assert [stack_cost(each).left_out for each in ([lease, gateway], [gateway], [lease, gpu], [lease])] == [1, 0, 0, 0]
+    assert amounts(lease, gateway) == amounts(lease)
+
+
 def test_a_component_is_nothing_in_the_cloud() -> None:
     component = of("team:index:Server", {"accelerator": "nvidia-l4"}, custom=False)
     assert amounts(component, of(SERVICE, service())) == amounts(of(SERVICE, service()))

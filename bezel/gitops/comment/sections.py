@@ -12,7 +12,15 @@ from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.gitops.judge.document import FIRST_DEPLOY
 from bezel.planner.base.repairs import lowest_numbers
-from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, region_parts, unpriced_problem
+from bezel.resource_cost.price_line import (
+    ARROW,
+    cost_of_json,
+    left_out_note,
+    missing_of,
+    price_parts,
+    region_parts,
+    unpriced_problem,
+)
 from bezel_base.text.markdown import code, link, prose
 from bezel_base.text.shell import shell_word
 
@@ -73,7 +81,7 @@ def _change(
     )
     return [
         f"**{hourly}**",
-        f"{monthly}, {idle}",
+        f"{monthly}, {idle}{left_out_note(after or before)}",
         *([", ".join(prose(part.replace(ARROW, "→"), 90) for part in regions)] if regions else []),
         *unknown,
         f"{_heading(document, run_url)}{_uncommitted_note(document)}; {_counts(document, changes)}",

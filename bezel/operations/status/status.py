@@ -133,7 +133,9 @@ class StackStatus(Result):
     age_seconds: int | None
     deployed_at: datetime | None = Field(description="last run of the engine that changed the stack")
     expires_at: str | None = Field(description="date of the label expires-at, or never")
-    usd_per_hour: Usd | None = Field(description="price of an hour with everything running; None if unknown")
+    usd_per_hour: Usd | None = Field(
+        description="price of an hour with everything running, without a gateway; None if unknown"
+    )
     usd_per_hour_idle: Usd | None = Field(description="price of an hour without traffic; None if unknown")
     usd_so_far: Usd | None = Field(
         description="cost until now: of leases since their start, of a service its billed time at the price of its "
@@ -466,7 +468,7 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
         ("age", None if stack.age_seconds is None else format_duration(stack.age_seconds)),
         ("expires", stack.expires_at),
-        ("price", f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"),
+        ("price", _price(stack)),
         ("cost so far", _so_far(stack)),
         ("weights", stack.weights),
         *outside_rows(stack),
@@ -474,6 +476,13 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
     ]
     table = (Line(), region_table(stack.regions)) if stack.regions else ()
     return (Line(stack.stack, Role.HEADING), NamedValues(rows), *table)
+
+
+def _price(stack: StackStatus) -> str:
+    """The price of an hour; of leases without their gateway, which has no accelerator."""
+    price = f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"
+    gateway = f"; without the gateway, which costs while it serves: `bezel cost {shell_word(stack.stack)}` has both"
+    return price + (gateway if stack.leases else "")
 
 
 def _so_far(stack: StackStatus) -> str | None:
