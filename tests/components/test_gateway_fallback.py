@@ -4,6 +4,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -161,6 +162,27 @@ def test_without_an_identity_nothing_is_sent_and_the_lease_still_serves(world: W
     status, body = gateway.ask("/version")
     assert (status, fallback.seen) == (503, [])
     assert body["error"]["message"].endswith("got no identity for the fallback from the metadata server.")
+    metadata.status = 200
+    assert gateway.ask("/version")[1]["node"] == fallback.address
+
+
+@needs_proxy
+@pytest.mark.slow
+def test_requests_that_wait_for_one_answer_share_its_failure(world: World) -> None:
+    gateway, _, fallback, metadata = world
+    world.kill()
+    metadata.answers.clear()
+    metadata.status = 503
+    with ThreadPoolExecutor(8) as callers:
+        answers = [callers.submit(gateway.ask, "/version") for _ in range(8)]
+        until(lambda: metadata.asked, "the metadata server is asked", gateway.log)
+        # Each of these responses is later than what the one thread of the proxy had got before.
+        assert [world.serving() for _ in range(20)] == ["fallback"] * 20
+        metadata.answers.set()
+    assert [answer.result()[0] for answer in answers] == [503] * 8
+    assert len(metadata.asked) < 3
+    assert fallback.seen == []
+    # A later request asks again.
     metadata.status = 200
     assert gateway.ask("/version")[1]["node"] == fallback.address
 

@@ -15,17 +15,21 @@ class MetadataServer:
         lifetime: Seconds that the next tokens live.
         status: Of its responses.
         asked: Targets of its requests so far, and with which value of `Metadata-Flavor`.
+        answers: Whether it answers; a request waits until it is set.
     """
 
     def __init__(self, lifetime: float = 3600) -> None:
         self.lifetime, self.status = lifetime, 200
         self.asked: list[tuple[str, str | None]] = []
+        self.answers = threading.Event()
+        self.answers.set()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked.append((self.path, self.headers["Metadata-Flavor"]))
                 content = outer.token(len(outer.asked)).encode()
+                outer.answers.wait(20)
                 self.send_response(outer.status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
@@ -49,6 +53,7 @@ class MetadataServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
 
