@@ -43,6 +43,7 @@ READS = (
     "bezel ci judge",
     "bezel compare",
     "bezel completion",
+    "bezel cost",
     "bezel local env",
     "bezel local fault list",
     "bezel local outputs",
