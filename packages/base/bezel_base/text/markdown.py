@@ -25,7 +25,7 @@ _REFERENCES = str.maketrans({"&": "&amp;", "<": "&lt;"})
 # The forge makes a link or a picture of these in plain text: a zero-width space prevents it. Nothing else is changed
 # that a reader could copy: names and keys between backticks stay code.
 _LINKING = re.compile(
-    r"(?:@|#|%(?=[\w\"])|&amp;(?=\d)|!(?=\d)|:(?=//|[\w+-]{1,40}:)|(?:mailto|xmpp):|\bwww\.|\bGH-)(?=\S)",
+    r"(?:@|#|%(?=[\w\"])|&amp;(?=\d)|!(?=\d)|:(?=//|(?:\\?[\w+-]){1,40}:)|(?:mailto|xmpp):|\bwww\.|\bGH-)(?=\S)",
     re.IGNORECASE,
 )
 _ESCAPED_BAR = r"\1\\|"

@@ -113,6 +113,7 @@ LINKING = re.compile(r"(?<![\w`])@\w|#\d|\bGH-\d|!\d|://\w|\bwww\.\w|:[a-z_]+:|m
 
 @pytest.mark.slow
 @given(TEXTS)
+@example(":tada:_https://a.example/b")
 def test_words_hold_nothing_that_a_forge_makes_a_link_of(text: str) -> None:
     for phrase in render(f"- {prose(text, LONGEST)}").words:
         assert not LINKING.search(phrase), phrase

@@ -25,6 +25,8 @@ re-arms by `Loop.change`; the end of a connection is read after the data before 
 _BATCH: Final = 128
 # epoll rounds up to whole milliseconds: select, which takes microseconds, waits for the rest.
 _COARSE_NS: Final = 2_000_000
+# select(2) refuses file descriptors from FD_SETSIZE on.
+_SELECTED_FILES: Final = 1024
 # A shorter rest is not worth a sleep.
 _SHORTEST_NS: Final = 100_000
 Ready = Callable[[int], None]
@@ -152,6 +154,8 @@ class Loop:
             return []
         if left > _COARSE_NS:
             return self._epoll.poll((left - _COARSE_NS // 2) / 1e9, _BATCH)
+        if self._epoll.fileno() >= _SELECTED_FILES:
+            return self._epoll.poll(left / 1e9, _BATCH)  # to the next millisecond
         select.select((self._epoll,), (), (), left / 1e9)
         return self._epoll.poll(0, _BATCH)
 

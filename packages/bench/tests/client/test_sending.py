@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import os
 import resource
 import socket
 import ssl
@@ -295,3 +296,14 @@ def test_lag_is_the_99th_of_a_hundred_ticks() -> None:
     for late in range(1, 101):
         lag.tick(0, late * 1_000_000)
     assert (lag.p99_ms, lag.max_ms) == (99.0, 100.0)
+
+
+def test_a_process_with_many_open_files_sends_its_load_too() -> None:
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with serving(good) as wire:
+            measured = send(wire.url, 10, Constant(100.0))
+    finally:
+        for file in opened:
+            os.close(file)
+    assert [sample.failure for sample in measured.samples] == [""] * 10
