@@ -102,7 +102,7 @@ def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout:
 SOME = ("v6e8-31b", "v6e1-fleet")
 
 
-@pytest.mark.wide_except("v6e1-fleet")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "stack",
     [

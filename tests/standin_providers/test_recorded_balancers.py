@@ -89,6 +89,7 @@ def sorted_sets(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return requests
 
 
+@pytest.mark.wide
 def test_lives_are_as_recorded(replay: Replay, stand_in: StandIn) -> None:
     compared: Counter[str] = Counter()
     unexplained = []
