@@ -126,9 +126,9 @@ def test_a_startup_window_shorter_than_loading_takes_fails_the_revision(client, 
 
     def failure():
         message = json.dumps(client.update("twin", template(client, **short))["error"])
-        # On a busy machine the instances of the revisions before still hold their GPUs.
+        # The instances of the revisions before may still hold their GPUs: seen for 50 s, twice in some hundred runs.
         return "" if "Quota exceeded" in message else message
 
-    assert "failed the configured startup probe checks" in until(failure, 60)
+    assert "failed the configured startup probe checks" in until(failure, 200)
     assert client.service("twin")["latestReadyRevision"] == ready
     assert front.get("/health").status_code == 200
