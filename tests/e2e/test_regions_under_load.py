@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support.e2e.kill_points import KillHarness
 
-# The platform's seconds in one of this machine's: its waits are long enough to be told apart from those of 64 callers.
+# The platform's seconds in one of this machine's: its waits are much longer than those of 64 callers.
 SPEED = 10.0
 LARGE = {"vllm.max-num-seqs": 64, "vllm.max-model-len": 8192}
 KEPT = {"scaling": {"min_instances": 1}, "cost.max_idle_hourly_usd": 5}

@@ -8,13 +8,12 @@ the recordings leave out (http/*.update-NAME*). Drift and the engine's steps hav
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from bezel_pulumi_offline.fidelity.replay import Replay, StandIn, differences, fold
-from tests.support.standin_providers.balancer_recordings import PLACE, TRAFFIC, exchanges, recording, short, states
+from tests.support.standin_providers.balancer_recordings import TRAFFIC, exchanges, recording, short, states
 from tests.support.standin_providers.recorded_changes import with_change, with_value
 
 OPERATIONS = {"create": "create", "refresh": "read", "update": "update", "destroy": "delete"}
@@ -64,21 +63,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings"),
 ]
-
-
-@pytest.fixture(scope="module")
-def replay() -> Iterator[Replay]:
-    server = Replay()
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def stand_in(replay: Replay) -> Iterator[StandIn]:
-    provider = StandIn(replay.base, PLACE)
-    yield provider
-    provider.stop()
 
 
 def sorted_sets(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:

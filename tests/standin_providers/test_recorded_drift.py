@@ -6,14 +6,13 @@ value and one that is left out count as the same, as they did in the recording.
 """
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from bezel_pulumi_offline.fidelity.replay import Replay, StandIn, answer_of, differences
 from bezel_pulumi_offline.resources import TYPES
-from tests.support.standin_providers.balancer_recordings import PLACE, TRAFFIC, exchanges, recording, short, states
+from tests.support.standin_providers.balancer_recordings import TRAFFIC, exchanges, recording, short, states
 
 # (type, drift) -> why it differs.
 KNOWN = {
@@ -27,21 +26,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings"),
 ]
-
-
-@pytest.fixture(scope="module")
-def replay() -> Iterator[Replay]:
-    server = Replay()
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def stand_in(replay: Replay) -> Iterator[StandIn]:
-    provider = StandIn(replay.base, PLACE)
-    yield provider
-    provider.stop()
 
 
 def with_changes(properties: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class SteadyClient:
     answered: list[float] = field(default_factory=list)
 
     def run(self, ended: threading.Event) -> None:
-        """Ask until told to end."""
+        """Ask until the event is set."""
         with self._client() as http:
             due = time.monotonic()
             while not ended.is_set():

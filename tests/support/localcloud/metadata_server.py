@@ -1,4 +1,4 @@
-"""A metadata server that gives identity tokens which nobody signed, for as long as it is told."""
+"""A metadata server that gives unsigned identity tokens of a chosen lifetime."""
 
 import base64
 import json
