@@ -72,22 +72,27 @@ def summary(
 
 def own_url(outputs: Mapping[str, object]) -> str:
     """URL of the first region's service: an address with a name of its own is in no DNS of this machine."""
-    urls, regions = _at(outputs, "urls"), outputs.get("regions")
-    first = regions[0] if isinstance(regions, list) and regions else ""
-    return str(urls.get(first) or outputs.get("url", ""))
+    first = next(iter(_region_names(outputs)), "")
+    return str(_at(outputs, "urls").get(first) or outputs.get("url", ""))
 
 
 def _addresses(stack: str, outputs: Mapping[str, object]) -> dict[str, str]:
     """The address with a name of its own, and the URL of each region."""
-    urls, regions, address = _at(outputs, "urls"), outputs.get("regions"), _at(outputs, "address")
+    urls, address = _at(outputs, "urls"), _at(outputs, "address")
     rows = {"address": f"https://{address.get('domain')}, at {address.get('ip')}"} if address else {}
     if _at(address, "check").get("judged") is False:
         why, asked = _at(address, "check").get("detail"), f"`bezel endpoint {shell_word(stack)}`"
         rows["callers"] = f"could not connect when a deploy last tried: {why}; {asked} tries again"
-    named = [str(each) for each in regions] if isinstance(regions, list) else []
+    named = _region_names(outputs)
     if len(named) < 2:
         return {**rows, "url": own_url(outputs)}
     return rows | {f"url {region}": str(urls.get(region, "")) for region in named}
+
+
+def _region_names(outputs: Mapping[str, object]) -> list[str]:
+    """Regions in the order of the stack file, which an output that is a mapping does not keep."""
+    regions = outputs.get("regions")
+    return [str(each) for each in regions] if isinstance(regions, list) else []
 
 
 def off_hours(outputs: Mapping[str, object], now: datetime) -> str:
@@ -154,7 +159,8 @@ def _prices(outputs: Mapping[str, object]) -> dict[str, str]:
     if len(regions) < 2:
         rows = {"price of an instance": _price(cost)}
     else:
-        rows = {f"price in {name}": _price(_at(regions, name), months=False) for name in regions}
+        names = [name for name in _region_names(outputs) if name in regions] or list(regions)
+        rows = {f"price in {name}": _price(_at(regions, name), months=False) for name in names}
     together = (
         f"{_usd(total, 'usd_per_hour_all_instances')} per hour at most, {_usd(total, 'usd_per_month_without_traffic')} "
         "per month without traffic"
