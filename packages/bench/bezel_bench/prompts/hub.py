@@ -1,11 +1,13 @@
-"""Data set of a hub as a file of this machine: found by name, revision and split, downloaded once, then read from disk.
+"""Data set of a hub as a file of this machine: found by name, revision and split, read once, then kept.
 
 `HF_ENDPOINT` is the hub (huggingface.co by default), `HF_TOKEN` its token, which is sent to the hub alone, never to
-where it redirects. Only the first file of a split is downloaded. Leaves out what the file means
-(bezel_bench.prompts.datasets).
+where it redirects. Of all files of a split the first rows are read (bezel_bench.prompts.first_rows). Leaves out what a
+row means (bezel_bench.prompts.datasets).
 """
 
+import http
 import http.client
+import io
 import json
 import os
 import re
@@ -13,15 +15,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from bezel_base.errors import Problem, UserError
+from bezel_bench.prompts.first_rows import SUFFIXES, copy_first_rows
 
 _HUB = "https://huggingface.co"
 _SECONDS = 60.0
-_PIECE = 1024 * 1024
-_READABLE = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<split>[\w./-]+))?")
 _OPTION = "--dataset"
 
@@ -37,14 +39,14 @@ class _OneHostsToken(urllib.request.HTTPRedirectHandler):
 
 
 def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the file of a data set, from the cache or the hub.
+    """Return the file with the first rows of a data set, from the cache or the hub.
 
     Args:
-        dataset: `OWNER/NAME[@REVISION][:SPLIT]`; the split is a part of a file's path.
+        dataset: `OWNER/NAME[@REVISION][:SPLIT]`; the split is a part of the files' paths.
         environ: The environment, with the hub, its token and the cache's folder.
 
     Raises:
-        UserError: There is no such data set or split, or the hub does not answer.
+        UserError: There is no such data set or split, the hub does not answer, or a file is not of its form.
     """
     match = _NAME.fullmatch(dataset)
     if match is None:
@@ -59,46 +61,113 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
         except (KeyError, TypeError, ValueError):
             consequence = f"{listing} lists no files of a data set."
             raise UserError(Problem(_OPTION, dataset, consequence, "check HF_ENDPOINT.")) from None
-    path = _choose(dataset, paths, split)
+    chosen = _choose(dataset, paths, split)
     cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "datasets"
-    file = cache / quote(name, safe="") / quote(commit, safe="") / quote(path, safe="")
+    file = cache / quote(name, safe="") / quote(commit, safe="") / quote(chosen[0], safe="")
     if not file.exists():
-        address = f"{hub}/datasets/{quote(name)}/resolve/{quote(commit, safe='')}/{quote(path)}"
+        base = f"{hub}/datasets/{quote(name)}/resolve/{quote(commit, safe='')}"
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f".{file.name[-200:]}.{os.getpid()}")
+        part = file.with_name(f".{os.getpid()}.{file.name[-200:]}")
         try:
-            with _open(dataset, address, environ) as response, part.open("wb") as opened:
-                while piece := response.read(_PIECE):
-                    opened.write(piece)
+            copy_first_rows([_RemoteFile(dataset, f"{base}/{quote(path)}", environ) for path in chosen], chosen, part)
             part.replace(file)
-        except http.client.IncompleteRead as error:
-            raise _no_answer(dataset, address, error) from None
         finally:
             part.unlink(missing_ok=True)
     return file
 
 
-def _choose(dataset: str, paths: Sequence[str], split: str) -> str:
-    """The first file of a split, of the form that is read first.
+class _RemoteFile(io.RawIOBase):
+    """A file of the hub, read in pieces where it is read; nothing is asked before the first of them."""
+
+    def __init__(self, dataset: str, url: str, environ: Mapping[str, str]) -> None:
+        super().__init__()
+        self._dataset, self._url, self._environ = dataset, url, environ
+        self._at = 0
+        self._bytes: int | None = None
+        self._response: Any = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            offset += self._size()
+        place = self._at + offset if whence == io.SEEK_CUR else offset
+        if place != self._at:
+            self._end_response()
+        self._at = place
+        return place
+
+    def readinto(self, buffer: Any) -> int:
+        if self._bytes is not None and self._at >= self._bytes:
+            return 0
+        try:
+            if self._response is None:
+                self._response = self._request(self._at)
+            piece: bytes = self._response.read(len(buffer))
+        except (OSError, http.client.HTTPException) as error:
+            raise _no_answer(self._dataset, self._url, error) from None
+        if not piece and self._bytes is not None and self._at < self._bytes:
+            broken = http.client.IncompleteRead(b"", self._bytes - self._at)
+            raise _no_answer(self._dataset, self._url, broken)
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def close(self) -> None:
+        self._end_response()
+        super().close()
+
+    def _size(self) -> int:
+        if self._bytes is None:
+            self._response = self._request(self._at)
+        if self._bytes is None:
+            raise _no_answer(self._dataset, self._url, OSError("the hub does not say how long the file is"))
+        return self._bytes
+
+    def _request(self, at: int) -> Any:
+        """The answer from a byte on; sets the file's length where the hub says it."""
+        response = _open(self._dataset, self._url, self._environ, {"Range": f"bytes={at}-"})
+        if at and response.status != http.HTTPStatus.PARTIAL_CONTENT:
+            response.close()
+            raise _no_answer(self._dataset, self._url, OSError("the hub sends no part of a file"))
+        length = response.headers.get("content-length", "")
+        self._bytes = at + int(length) if length.isdecimal() else None
+        return response
+
+    def _end_response(self) -> None:
+        if self._response is not None:
+            self._response.close()
+            self._response = None
+
+
+def _choose(dataset: str, paths: Sequence[str], split: str) -> list[str]:
+    """The files of a split, in order.
 
     Raises:
         UserError: There is none, or there are several splits and none is named.
     """
-    readable = [path for path in sorted(paths) if path.lower().endswith(_READABLE)]
+    readable = [path for path in sorted(paths) if path.lower().endswith(SUFFIXES)]
     # A split is a word of the path: `train` is no part of `constrained.csv`.
     word = re.compile(rf"(?:^|[/_.-]){re.escape(split)}(?:$|[/_.-])")
     chosen = [path for path in readable if not split or word.search(path)]
     stems = {re.sub(r"-\d+-of-\d+", "", path) for path in chosen}
     if len(stems) == 1:
-        return chosen[0]
+        return chosen
     files = ", ".join(readable[:8]) or "none that is read"
     consequence = f"{'several files' if chosen else 'no file'} of it match, of: {files}."
     raise UserError(Problem(_OPTION, dataset, consequence, f"name one: {dataset.partition(':')[0]}:SPLIT."))
 
 
-def _open(dataset: str, url: str, environ: Mapping[str, str]) -> Any:
+def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})) -> Any:
     token = environ.get("HF_TOKEN", "").strip()
-    headers = {"User-Agent": "bezel-bench"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    headers = {"User-Agent": "bezel-bench", **more} | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http for a hub of this machine
         return urllib.request.build_opener(_OneHostsToken).open(request, timeout=_SECONDS)

@@ -8,14 +8,14 @@ from typing import Any
 
 from bezel_base.errors import Problem, UserError
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = ".parquet"
 _ROWS_AT_ONCE = 1024
 
 
 def is_table(file: Path) -> bool:
     """Whether the name of a file is that of a table."""
-    return file.suffix.lower() in {*_SEPARATORS, _PARQUET}
+    return file.suffix.lower() in {*SEPARATORS, _PARQUET}
 
 
 def is_binary(file: Path) -> bool:
@@ -29,7 +29,7 @@ def text_rows(file: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         UserError: It has no header, or a row has more cells than it.
     """
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_SEPARATORS[file.suffix.lower()])
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[file.suffix.lower()])
     try:
         for row in reader:
             if None in row:
@@ -46,12 +46,7 @@ def parquet_rows(file: Path, columns: list[str] | None) -> Iterator[tuple[str, d
     Raises:
         UserError: It cannot be read, or the reader is not installed.
     """
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        consequence = "Parquet needs a reader that is not installed (60 MB)."
-        raise UserError(Problem(str(file), None, consequence, "pip install 'bezel-bench[parquet]'.")) from None
+    pa, parquet = parquet_reader(str(file))
     try:
         source = parquet.ParquetFile(file)
         names = None if columns is None else [name for name in columns if name in source.schema_arrow.names]
@@ -63,3 +58,21 @@ def parquet_rows(file: Path, columns: list[str] | None) -> Iterator[tuple[str, d
     except (OSError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(Problem(str(file), None, f"it cannot be read: {reason}.", "name a Parquet file.")) from None
+
+
+def parquet_reader(name: str) -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.parquet`.
+
+    Args:
+        name: The file that is to be read, for the error.
+
+    Raises:
+        UserError: They are not installed.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        consequence = "Parquet needs a reader that is not installed (60 MB)."
+        raise UserError(Problem(name, None, consequence, "pip install 'bezel-bench[parquet]'.")) from None
+    return pa, parquet
