@@ -58,11 +58,8 @@ def _text(source: io.RawIOBase) -> TextIO:
 
 
 def _copy_lines(texts: Iterator[tuple[TextIO, str]], copy: TextIO, _: str) -> None:
-    lines = itertools.chain.from_iterable(text for text, _ in texts)
-    copy.writelines(
-        line if line.endswith("\n") else f"{line}\n"
-        for line in itertools.islice((line for line in lines if line.strip()), ROWS)
-    )
+    lines = (line for text, _ in texts for line in text if line.strip())
+    copy.writelines(line if line.endswith("\n") else f"{line}\n" for line in itertools.islice(lines, ROWS))
 
 
 def _copy_table(texts: Iterator[tuple[TextIO, str]], copy: TextIO, separator: str) -> None:
