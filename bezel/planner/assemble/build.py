@@ -42,6 +42,8 @@ from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
 from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
+from bezel.planner.team.door_plan import door_plan
+from bezel.planner.team.metrics_plan import metrics_plan
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
 from bezel.planner.vllm.engine_args import served_names
@@ -204,6 +206,8 @@ def _service_plan(stack: ValidatedService) -> Plan:
         regions=regions,
         left_out={},
         address=_address(stack.settings, tuple(stack.total.services)),
+        metrics=metrics_plan(stack.settings, leased=False),
+        door=door_plan(stack.settings, project=stack.project, stack=stack.stack, region=regions[0].region),
         apis=(*apis, *_address_apis(stack.settings)),
         **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]),
     )
@@ -238,7 +242,7 @@ def _address_apis(settings: Settings) -> Iterator[str]:
 def _watching(settings: Settings) -> Iterator[str]:
     """APIs of what watches a stack."""
     watched = settings.observability
-    if watched.alerts or watched.dashboard or watched.uptime:
+    if watched.alerts or watched.dashboard or watched.uptime or watched.metrics:
         yield MONITORING
     if watched.budget is not None:
         yield BUDGETS
@@ -372,6 +376,8 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             *(each for each in _address_apis(settings) if each != COMPUTE_API),
         ),
         address=_address(settings, (settings.region,)),
+        metrics=metrics_plan(settings, leased=True),
+        door=door_plan(settings, project=stack.project, stack=name, region=settings.region),
         fallback=_fallback(stack),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),

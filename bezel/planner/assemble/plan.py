@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bezel.planner.cost.service_cost import ServiceCost
     from bezel.planner.cost.token_cost import TokenCost
     from bezel.planner.rules.startup import LeaseStart, StartEstimate
+    from bezel.planner.team.door_plan import DoorPlan
+    from bezel.planner.team.metrics_plan import MetricsPlan
     from bezel_catalog.sizing.memory import MemoryFit
     from bezel_catalog.sizing.pooled_speed import PooledEstimate
     from bezel_catalog.sizing.speculation import Gain
@@ -100,6 +102,7 @@ class _StackPlan:
     `weight_bytes` and `assistant_bytes` are those of the model. `gain` is None without speculative decoding. `origins`
     has the origin of each planned value: "stack file", "catalogue default" or "computed". `cost` is that of all
     machines, `fit` that of one. `unchecked` are sentences about relations of vLLM's options that no plan can judge.
+    `metrics` is None where vLLM's figures are not kept over time, `door` where no caller is admitted by key.
     """
 
     stack: str
@@ -118,6 +121,8 @@ class _StackPlan:
     cost: ServiceCost | LeaseTotal
     token_cost: TokenCost
     address: AddressPlan | None
+    metrics: MetricsPlan | None
+    door: DoorPlan | None
     apis: tuple[str, ...]
     origins: Mapping[str, str]
     unchecked: tuple[str, ...]

@@ -178,6 +178,10 @@ class Access(Section):
     ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"] = Field(
         "all", description="networks that may send requests; every request needs an identity too"
     )
+    keys: Switch = Field(
+        default=False,
+        description="make a door that admits callers by key, for clients that can only send one, see docs/keys.md",
+    )
     accepted_risks: tuple[str, ...] = Field(
         (),
         description="names of vLLM variables and options that open the server to its callers or let it run foreign "
@@ -247,6 +251,11 @@ class Observability(Section):
     dashboard: Switch = Field(
         default=False,
         description="make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway",
+    )
+    metrics: Switch = Field(
+        default=False,
+        description="keep vLLM's figures over time: a collector beside each server writes them to Cloud Monitoring, at "
+        "a price by sample",
     )
     uptime: Switch = Field(
         default=False,

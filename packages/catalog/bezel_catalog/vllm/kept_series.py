@@ -1,0 +1,90 @@
+"""Series of vLLM's /metrics that a stack with `observability.metrics` keeps over time.
+
+Owns their names, kinds and labels, the rule by which a collector keeps them, and the samples of one scrape. Leaves out
+what no chart, alert or command reads: a server exports some hundred series, and each point written is billed.
+
+Facts: names, labels and buckets as vLLM 0.32.0 and 0.33.0 send them (recorded servers, November 2026).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["counter", "gauge", "histogram"]
+SERVER = ("engine", "model_name")
+"""Labels that each engine of a server puts on its series."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSeries:
+    """One family of /metrics.
+
+    Attributes:
+        name: as Prometheus names the family, a counter's with `_total`.
+        kind: of the family.
+        labels: that distinguish its series, beside `le`.
+        purpose: what it is read for.
+        series: series of one engine at most, beside buckets.
+        buckets: of a histogram's series, with `+Inf`; 0 of other kinds.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    purpose: str
+    series: int = 1
+    buckets: int = 0
+
+
+# Handlers of the API that answer requests, each with the classes 2xx, 4xx and 5xx: more are rare.
+_HANDLERS = 9
+KEPT_SERIES: tuple[KeptSeries, ...] = (
+    KeptSeries("vllm:num_requests_running", "gauge", SERVER, "requests in the batch"),
+    KeptSeries("vllm:num_requests_waiting", "gauge", SERVER, "queue of the server"),
+    KeptSeries("vllm:kv_cache_usage_perc", "gauge", SERVER, "share of the KV cache in use"),
+    KeptSeries("vllm:prefix_cache_queries_total", "counter", SERVER, "tokens looked up in the prefix cache"),
+    KeptSeries("vllm:prefix_cache_hits_total", "counter", SERVER, "tokens found in the prefix cache"),
+    KeptSeries("vllm:num_preemptions_total", "counter", SERVER, "requests that lost their place in the KV cache"),
+    KeptSeries("vllm:prompt_tokens_total", "counter", SERVER, "tokens of prompts"),
+    KeptSeries("vllm:generation_tokens_total", "counter", SERVER, "tokens of responses"),
+    KeptSeries(
+        "vllm:request_success_total", "counter", (*SERVER, "finished_reason"), "ends of requests by reason", series=5
+    ),
+    KeptSeries(
+        "vllm:admission_rejections_total", "counter", ("model_name", "reason"), "requests refused by a queue limit", 2
+    ),
+    KeptSeries("vllm:spec_decode_num_drafts_total", "counter", SERVER, "drafts of speculative decoding"),
+    KeptSeries("vllm:spec_decode_num_draft_tokens_total", "counter", SERVER, "tokens of drafts"),
+    KeptSeries("vllm:spec_decode_num_accepted_tokens_total", "counter", SERVER, "accepted tokens of drafts"),
+    KeptSeries(
+        "http_requests_total", "counter", ("handler", "method", "status"), "responses by class", series=_HANDLERS
+    ),
+    KeptSeries("vllm:time_to_first_token_seconds", "histogram", SERVER, "time to the first token", buckets=23),
+    KeptSeries("vllm:inter_token_latency_seconds", "histogram", SERVER, "time between two tokens", buckets=20),
+    KeptSeries(
+        "vllm:request_time_per_output_token_seconds", "histogram", SERVER, "time for each further token", buckets=20
+    ),
+    KeptSeries("vllm:e2e_request_latency_seconds", "histogram", SERVER, "time of a whole request", buckets=22),
+    KeptSeries("vllm:request_queue_time_seconds", "histogram", SERVER, "time in the queue", buckets=22),
+)
+_HISTOGRAM = ("bucket", "sum", "count")
+
+
+def keep_expression() -> str:
+    """Return an RE2 expression of the kept names, for `metricRelabeling` with action `keep` on `__name__`.
+
+    Prometheus anchors it. A histogram is kept with its buckets, sum and count.
+    """
+    plain = [each.name for each in KEPT_SERIES if each.kind != "histogram"]
+    histograms = [each.name for each in KEPT_SERIES if each.kind == "histogram"]
+    return f"{'|'.join(plain)}|({'|'.join(histograms)})_({'|'.join(_HISTOGRAM)})"
+
+
+def samples_of_scrape() -> int:
+    """Return the samples that one scrape writes at most: every series there, no bucket of a histogram empty.
+
+    A point of a counter or gauge is one sample; a point of a histogram is two and one for each bucket that is not
+    empty (Google's page on the cost of Managed Service for Prometheus).
+    """
+    return sum(each.series * (2 + each.buckets if each.kind == "histogram" else 1) for each in KEPT_SERIES)
