@@ -1,6 +1,7 @@
-"""Locations of Cloud Storage buckets, and list prices of storage in them and of reading them from elsewhere.
+"""Locations of Cloud Storage buckets, and list prices of storage in them, of requests and of reading from elsewhere.
 
-Data: storage_locations.toml, storage_prices.toml, storage_transfer.toml. Leaves what a start reads to the planner.
+Data: storage_locations.toml, storage_prices.toml, storage_operations.toml, storage_transfer.toml. Leaves what a start
+reads to the planner.
 """
 
 from __future__ import annotations
@@ -51,6 +52,23 @@ class StoragePrice:
     usd_per_gib_month: Decimal
     as_of: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperationPrice:
+    """Price of a thousand requests to a bucket of one region; `item` is "writes", lists among them, or "reads"."""
+
+    id: str
+    item: str
+    usd_per_thousand: Decimal
+    as_of: str
+    source: str
+
+
+@functools.cache
+def operation_prices() -> dict[str, OperationPrice]:
+    """Return every price of requests by its item."""
+    return {row.item: row for row in read_rows(OperationPrice, "storage_operations.toml").values()}
 
 
 @functools.cache

@@ -69,6 +69,10 @@ KEPT_SERIES: tuple[KeptSeries, ...] = (
     KeptSeries("vllm:request_queue_time_seconds", "histogram", SERVER, "time in the queue", buckets=22),
 )
 _HISTOGRAM = ("bucket", "sum", "count")
+RECORDED_SAMPLES = 54
+"""Samples of one scrape as recorded: vLLM 0.32.0 on a CPU after some hundred requests of mixed lengths, with drafts by
+n-gram (November 2026). Most buckets are empty, as latencies of one load are close to each other.
+"""
 
 
 def keep_expression() -> str:
