@@ -80,7 +80,7 @@ class StackCost:
         count: number of services and leases with accelerators, forwarding rules and unused addresses.
         gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
         regions: region -> its part of `hourly`: services with accelerators there.
-        left_out: number of services without an accelerator beside leases, which are in no sum.
+        left_out: number of services without an accelerator beside what has one, which are in no sum: gateways, doors.
     """
 
     hourly: Amount = _ZERO
@@ -133,14 +133,13 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     idle: list[Amount] = []
     missing: list[str] = []
     regions: dict[str, list[Amount]] = {}
-    count = leases = left_out = 0
+    count = left_out = 0
     pairs = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
     services = [inputs for resource, inputs in pairs if resource.type == SERVICE]
     for resource, inputs in pairs:
         try:
             cost = cost_in_stack(resource.type, inputs, services)
             left_out += cost is None and resource.type == SERVICE
-            leases += isinstance(cost, Lease)
             if cost is None or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
                 continue
             amounts = cost.hourly, monthly_of(cost), idle_of(cost)
@@ -152,6 +151,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         for amount, kind in zip(amounts, (hourly, monthly, idle), strict=True):
             kind.append(amount)
         missing += [reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reasons]
+    left_out = left_out if count else 0
     balancers = _balancers([(resource.type, inputs) for resource, inputs in pairs])
     if balancers is not None:
         count += balancers.count
@@ -167,7 +167,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         count,
         gib,
         {region: total(amounts) for region, amounts in regions.items()},
-        left_out if leases else 0,
+        left_out,
     )
 
 

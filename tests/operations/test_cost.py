@@ -48,6 +48,21 @@ def test_a_service_costs_what_its_plan_says(tmp_path: Path) -> None:
     assert all(line.source and line.as_of for line in report.lines)
 
 
+def test_figures_over_time_and_a_door_are_named_beside_what_they_add_to(tmp_path: Path) -> None:
+    plain = costs(tmp_path, "l4-qat")
+    both = {"observability": {"metrics": True}, "access": {"keys": True}, "cost": {"max_hourly_usd": 2}}
+    report = costs(tmp_path, "l4-qat", **both)
+    assert (plain.usd_per_hour_of_door, plain.usd_of_samples) == (None, {})
+    assert "door" not in plain.text() + str([line.item for line in plain.lines])
+    assert report.usd_of_samples == {"month without traffic": 0, "month at most": Decimal("0.756864")}
+    assert report.usd_per_hour is not None
+    assert report.usd_per_hour_of_door is not None
+    assert report.usd_per_hour_at_most == report.usd_per_hour + report.usd_per_hour_of_door
+    assert report.usd_per_hour_idle == 0
+    assert "vcpu of the collector" in [line.item for line in report.lines]
+    assert "samples, month at most" in report.text()
+
+
 def test_a_lease_costs_until_its_end_and_without_traffic_too(tmp_path: Path) -> None:
     report = costs(tmp_path, "v6e4-moe")
     assert report.usd_per_hour_idle == report.usd_per_hour

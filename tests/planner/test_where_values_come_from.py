@@ -44,6 +44,8 @@ CHANGES = {
     "access.invokers": [["user:a@example.com"]],
     "access.public": [True],
     "access.ingress": ["internal"],
+    "access.keys": [True],
+    "observability.metrics": [True],
     "vpc.network": ["own"],
     "vpc.egress": ["private-ranges-only"],
     "variables": [{"VLLM_LOGGING_LEVEL": "DEBUG", "TZ": "UTC"}],

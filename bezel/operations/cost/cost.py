@@ -42,7 +42,7 @@ class Range(Result):
 
 
 class CostLine(Result):
-    """A part of an instance, a machine or an address."""
+    """A part of an instance, a machine, an address or a door."""
 
     item: str
     quantity: float
@@ -100,6 +100,12 @@ class Cost(Result):
     usd_per_hour_in_a_change: Usd | None = Field(
         description="leases, gateway and fallback, while one takes over from the other; null without a fallback"
     )
+    usd_per_hour_of_door: Usd | None = Field(
+        None, description="all instances of the door for keys, each serving all the time; null without a door"
+    )
+    usd_of_samples: dict[str, Usd | None] = Field(
+        {}, description="period -> samples of vLLM's figures over time in it, at most; not in the other amounts"
+    )
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
     usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
     usd_of_transfer_per_cold_start: Usd | None = Field(
@@ -155,6 +161,8 @@ class Cost(Result):
 
     def _states(self) -> tuple[tuple[str, Decimal | None], ...]:
         return (
+            ("per hour of the door at most", self.usd_per_hour_of_door),
+            *((f"samples, {period}", amount) for period, amount in self.usd_of_samples.items()),
             ("per hour of the fallback", self.usd_per_hour_of_fallback),
             ("per hour in a change", self.usd_per_hour_in_a_change),
         )
@@ -178,7 +186,8 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         month, saved = leased.machines_monthly, leased.monthly_saved
         highest, at_most, missing = leased.hourly_at_max, None, leased.missing
         of_address = [made.address.cost.rule] if made.address else []
-        lines = map(_line, (*leased.by_zone.values(), *leased.gateway_lines, *of_address))
+        of_door = made.door.cost.lines if made.door else ()
+        lines = map(_line, (*leased.by_zone.values(), *leased.gateway_lines, *of_address, *of_door))
     else:
         costs, sums = [each.cost for each in made.regions], made.total
         hourly, idle, month = made.cost.hourly, sums.hourly_at_min, sums.monthly_without_traffic
@@ -187,6 +196,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         lines = _service_lines(made)
     of_both = made.cost if isinstance(made, LeasePlan) and made.fallback is not None else None
     transfer, tokens = made.transfer(), made.token_cost
+    metrics, hours_by_period = made.metrics, made.server_hours.items()
     return Cost(
         stack=arguments.stack,
         project=project,
@@ -199,6 +209,10 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_lease=_amount(of.lease_at_max) if isinstance(of, LeaseTotal) else None,
         usd_per_hour_of_fallback=_amount(of_both.fallback_at_max) if of_both else None,
         usd_per_hour_in_a_change=_amount(of_both.hourly_in_a_change) if of_both else None,
+        usd_per_hour_of_door=_amount(made.door.cost.hourly_at_max) if made.door else None,
+        usd_of_samples={}
+        if metrics is None
+        else {name: _amount(metrics.cost.usd(hours)) for name, hours in hours_by_period},
         lease_seconds=of.run_seconds if isinstance(of, LeaseTotal) else None,
         usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
         usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),
@@ -234,12 +248,14 @@ def _address(cost: PlannedAddressCost) -> AddressCost:
 
 
 def _service_lines(plan: Plan) -> Iterator[CostLine]:
-    """Parts of an instance in each region, and the address."""
+    """Parts of an instance in each region, the address and the door."""
     for each in plan.regions:
         region = each.region if len(plan.regions) > 1 else None
         yield from (_line(line).model_copy(update={"region": region}) for line in each.cost.lines)
     if plan.address is not None:
         yield _line(plan.address.cost.rule)
+    if plan.door is not None:
+        yield from map(_line, plan.door.cost.lines)
 
 
 def _line(line: PlannedLine) -> CostLine:

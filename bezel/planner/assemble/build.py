@@ -207,7 +207,9 @@ def _service_plan(stack: ValidatedService) -> Plan:
         left_out={},
         address=_address(stack.settings, tuple(stack.total.services)),
         metrics=metrics_plan(stack.settings, leased=False),
-        door=door_plan(stack.settings, project=stack.project, stack=stack.stack, region=regions[0].region),
+        door=door_plan(
+            stack.settings, stack.total.door, project=stack.project, stack=stack.stack, region=regions[0].region
+        ),
         apis=(*apis, *_address_apis(stack.settings)),
         **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]),
     )
@@ -377,7 +379,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
         ),
         address=_address(settings, (settings.region,)),
         metrics=metrics_plan(settings, leased=True),
-        door=door_plan(settings, project=stack.project, stack=name, region=settings.region),
+        door=door_plan(settings, stack.cost.door, project=stack.project, stack=name, region=settings.region),
         fallback=_fallback(stack),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),

@@ -15,6 +15,7 @@ from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting
+from bezel.planner.cost.door_cost import door_cost
 from bezel.planner.cost.lease_cost import check_lease_total, lease_cost, lease_total
 from bezel.planner.cost.price_rows import has_refused_price
 from bezel.planner.rules.env_checks import check_environment, planned_variables
@@ -31,6 +32,8 @@ from bezel.planner.rules.lease_checks import (
 from bezel.planner.rules.memory_checks import check_leased_memory, leased_memory
 from bezel.planner.rules.observability_checks import check_observability
 from bezel.planner.rules.startup import lease_start
+from bezel.planner.team.door_plan import door_instances
+from bezel.planner.team.metrics_checks import check_metrics
 from bezel.planner.vllm.arguments import leased_options
 from bezel.planner.vllm.model.named_adapters import AdapterPlace
 from bezel_base.cron import CronError
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import LeaseSettings, Settings
+    from bezel.planner.cost.door_cost import DoorCost
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.rules.memory_checks import LeasedFit
     from bezel.planner.rules.startup import LeaseStart
@@ -99,6 +103,7 @@ def validate_lease(
         defaults |= {"revision": checkpoint.commit}
     place = AdapterPlace("tpu" if tpu else "machine" if offline else "hub")
     rules.check_options(defaults, adapters=place, leased=True)
+    problems += check_metrics(settings, rules.values)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)
     fallback = validate_fallback(rules, checkpoint, today=today) if checkpoint else None
@@ -122,7 +127,11 @@ def validate_lease(
     )
     if fallback:
         check_promise(rules, checkpoint, fallback, max_model_len=fit.max_model_len, pooled_at=smoke.pooled_at)
-    cost = replace(_cost(settings, hardware), fallback=fallback.cost if fallback else None)
+    cost = replace(
+        _cost(settings, hardware),
+        fallback=fallback.cost if fallback else None,
+        door=_door(settings, requests=lease.count * 2 * engine.max_num_seqs),
+    )
     _check_cost(cost, hardware, rules)
     if problems or not project:
         raise rules.refusal()
@@ -174,6 +183,13 @@ def _cost(settings: Settings, hardware: LeasedHardware) -> LeaseTotal:
         alerts=settings.observability.alerts,
         has_address=settings.address.domain is not None,
     )
+
+
+def _door(settings: Settings, *, requests: int) -> DoorCost | None:
+    """The cost of the door in front of a gateway that passes so many requests at a time; None without one."""
+    if not settings.access.keys:
+        return None
+    return door_cost(region=settings.region, max_instances=door_instances(requests), own_prices=settings.cost.prices)
 
 
 def _check_cost(cost: LeaseTotal, hardware: LeasedHardware, rules: Validation) -> None:

@@ -15,11 +15,13 @@ from bezel.planner.address.domain import CHALLENGE
 from bezel.planner.address.regional_service import in_region
 from bezel.planner.base.deployment import ServerPlan
 from bezel.planner.base.money import Priced, figure
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.planner.cost.total_cost import TotalCost
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.fallback.settings_of_service import shared_name_warnings
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
+from bezel.planner.team.door_checks import shared_door_warnings
 from bezel.planner.vllm.late_values import unchecked_packages
 from bezel_catalog import accelerator
 from bezel_catalog.quantities import GIB
@@ -185,6 +187,7 @@ class _StackPlan:
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         texts = [
             *shared_name_warnings(self._service_name, self.stack),
+            *shared_door_warnings(self._service_name, self.stack),
             *(*self._place_warnings, transfer.warning() if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
         ]
@@ -204,7 +207,22 @@ class _StackPlan:
     @property
     def _place_warnings(self) -> tuple[str, ...]:
         """What is to be known of regions and address."""
-        return () if self.address is None else tuple(address_warnings(self.settings))
+        return self._address_warnings
+
+    @property
+    def _address_warnings(self) -> tuple[str, ...]:
+        """What is to be known of the address, and of a door that calls it."""
+        if self.address is None:
+            return ()
+        certificate = (
+            f"The door of the keys calls {self.address.url}: it answers with 502 until the certificate there is issued."
+        )
+        return (*address_warnings(self.settings), *([certificate] if self.door else []))
+
+    @property
+    def server_hours(self) -> Mapping[str, Decimal]:
+        """Hours in which servers run in all, by what they run: all instances a month, or the machines of a lease."""
+        raise NotImplementedError
 
     @property
     def is_protected(self) -> bool:
@@ -234,8 +252,24 @@ class _StackPlan:
                 **self._total_output,
             },
             **({"address": self.address.as_output()} if self.address else {}),
+            **({"door": self.door.as_output()} if self.door else {}),
+            **({"metrics": self._metrics_output(self.metrics)} if self.metrics else {}),
             **({"speculation": self.gain.as_output()} if self.gain else {}),
             **({} if self.smoke.pooled_at is None else {"pooled_at": self.smoke.pooled_at}),
+        }
+
+    def _metrics_output(self, metrics: MetricsPlan) -> dict[str, object]:
+        return {
+            "interval_seconds": metrics.interval_seconds,
+            "samples_per_server_hour": metrics.cost.highest,
+            "samples_per_server_hour_as_recorded": metrics.cost.typical,
+            "samples": {
+                period: {
+                    "millions_at_most": float(round(metrics.cost.millions(hours), 3)),
+                    "usd_at_most": figure(metrics.cost.usd(hours), 2),
+                }
+                for period, hours in self.server_hours.items()
+            },
         }
 
 
@@ -262,7 +296,19 @@ class Plan(_StackPlan):
     def total(self) -> TotalCost:
         """The cost of all regions and of the address."""
         address = self.address.cost if self.address else None
-        return TotalCost({each.region: each.cost for each in self.regions}, address)
+        door = self.door.cost if self.door else None
+        return TotalCost({each.region: each.cost for each in self.regions}, address, door)
+
+    @property
+    def server_hours(self) -> Mapping[str, Decimal]:
+        """Hours of a month in which instances run, in all regions: those without traffic, and all."""
+        costs = [each.cost for each in self.regions]
+        least = sum(
+            (Decimal(each.min_instances) if each.average_min is None else each.average_min for each in costs),
+            Decimal(0),
+        )
+        most = sum(each.max_instances for each in costs)
+        return {"month without traffic": least * HOURS_PER_MONTH, "month at most": Decimal(most * HOURS_PER_MONTH)}
 
     @property
     def _total_output(self) -> dict[str, object]:
@@ -319,8 +365,7 @@ class Plan(_StackPlan):
             for region, reason in self.left_out.items()
         )
         notes = region_warnings(regions, self.settings, self.weights)
-        of_address = () if self.address is None else address_warnings(self.settings)
-        return (*invited, *missing, *notes, *of_address)
+        return (*invited, *missing, *notes, *self._address_warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +499,14 @@ class LeasePlan(_StackPlan):
         """As of every stack, with the fallback."""
         output = super(LeasePlan, self).as_output()
         return output if self.fallback is None else {**output, "fallback": self.fallback.as_output()}
+
+    @property
+    def server_hours(self) -> Mapping[str, Decimal]:
+        """Hours of all machines in the hours of a month, without hours until their leases end."""
+        cost = self.cost
+        if cost.share is not None:
+            return {"month of leases": cost.count * cost.share * HOURS_PER_MONTH}
+        return {"leases": Decimal(cost.count * cost.run_seconds) / 3600}
 
     @property
     def warnings(self) -> tuple[str, ...]:

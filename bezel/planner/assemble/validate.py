@@ -14,6 +14,7 @@ from bezel.planner.assemble.validation import ValidatedStack, Validation
 from bezel.planner.base.problems import setting
 from bezel.planner.base.schedule import average_minimum
 from bezel.planner.cost.address_cost import address_cost
+from bezel.planner.cost.door_cost import door_cost
 from bezel.planner.cost.price_rows import has_refused_price
 from bezel.planner.cost.service_cost import (
     BILLING,
@@ -35,6 +36,10 @@ from bezel.planner.rules.schedule_checks import check_schedule, entries_of
 from bezel.planner.rules.smoke_checks import check_patience
 from bezel.planner.rules.startup import check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of
+from bezel.planner.team.door_checks import check_door_price
+from bezel.planner.team.door_plan import door_instances
+from bezel.planner.team.metrics_checks import check_metrics
+from bezel.planner.team.metrics_plan import metrics_plan
 from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, typed_values
 from bezel.planner.vllm.loading import LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
@@ -109,8 +114,10 @@ def validate_service(
     rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {}, adapters=place)
     if options and checkpoint:
         problems += check_loading(settings, checkpoint, rules.arguments, bucket)
+    problems += check_metrics(settings, rules.values, gpu) if gpu else []
     engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at, mount=mount)
-    cost = _total_cost(settings, gpu, memory_gib, problems) if gpu else None
+    requests = 0 if engine is None else request_concurrency(settings, engine)
+    cost = _total_cost(settings, gpu, memory_gib, requests, problems) if gpu else None
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
         raise rules.refusal()
     if not rules.offline:
@@ -160,15 +167,29 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
             yield from platform.check_region(region, gpu, region_key(settings, region))
 
 
-def _total_cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> TotalCost:
-    """The cost of the service in each region, at least one, and of the address; checked against the limits."""
+def _total_cost(
+    settings: Settings, gpu: Accelerator, memory_gib: int, requests: int, problems: list[Problem]
+) -> TotalCost:
+    """The cost of the service in each region, at least one, of address and door; checked against the limits.
+
+    Args:
+        settings: of the stack.
+        gpu: its accelerator.
+        memory_gib: memory of one instance.
+        requests: that one instance takes at a time.
+        problems: those so far, to which those of the cost are added.
+    """
     regions = stack_regions(settings)
     entries = (
         () if any(str(each.key).startswith(setting("scaling.")) for each in problems) else entries_of(settings.scaling)
     )
     services = {region: _cost(settings, gpu, memory_gib, region, entries) for region in regions or ("",)}
     address = address_cost(services) if settings.address.domain is not None else None
-    cost = TotalCost(services, address)
+    door = None
+    if settings.access.keys and regions:
+        at_most = len(regions) * settings.scaling.max_instances * requests
+        door = door_cost(region=regions[0], max_instances=door_instances(at_most), own_prices=settings.cost.prices)
+    cost = TotalCost(services, address, door)
     if not has_refused_price(problems):
         problems += _check_costs(settings, gpu, cost)
     return cost
@@ -176,6 +197,7 @@ def _total_cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems:
 
 def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, entries: Sequence[Entry]) -> ServiceCost:
     """The cost of the service in a region."""
+    collector = metrics_plan(settings, leased=False)
     cost = service_cost(
         gpu.id,
         region=region,
@@ -185,6 +207,8 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, region: str, en
         max_instances=settings.scaling.max_instances,
         zonal_redundancy=settings.scaling.zonal_redundancy,
         boost_cpu=platform.boost_vcpus(gpu, settings.resources),
+        collector_cpu=collector.cpu if collector else 0,
+        collector_memory_gib=collector.memory_gib if collector else 0,
         own_prices=settings.cost.prices,
     )
     if entries:
@@ -210,6 +234,8 @@ def _check_costs(settings: Settings, gpu: Accelerator, cost: TotalCost) -> Itera
             limit=limits.max_hourly_usd if cost.is_one_service else None,
             priced_regions=priced_regions,
         )
+    if offered:
+        yield from check_door_price(cost.door, region=next(iter(cost.services)))
     if cost.is_one_service and offered:
         yield from check_idle_cost(cost.first, environment=environment, limit=limits.max_idle_hourly_usd)
     elif len(offered) == len(cost.services):

@@ -23,6 +23,7 @@ from bezel.planner.rules.network_checks import check_ingress
 from bezel.planner.rules.process_limits import check_process
 from bezel.planner.rules.smoke_checks import check_smoke
 from bezel.planner.rules.storage_checks import check_own_copy, check_regional_buckets, check_weights
+from bezel.planner.team.door_checks import check_keys
 from bezel.planner.vllm.adapter_modules import MODULES, check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import chosen_arguments, merge, typed_values
@@ -128,6 +129,7 @@ class Validation:
         settings = self.settings
         self.problems += platform.check_access(settings.access)
         self.problems += check_address(settings, self.unread, project=self.project)
+        self.problems += check_keys(settings, self.stack, self.project)
         self.problems += check_ingress(settings.access, settings.smoke)
         self.problems += platform.check_secrets(settings.secrets, planned)
         self.problems += platform.check_labels(settings.labels)

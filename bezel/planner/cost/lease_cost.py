@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
     from bezel.planner.base.settings import Cost, PriceRow
     from bezel.planner.cost.address_cost import AddressCost
+    from bezel.planner.cost.door_cost import DoorCost
     from bezel.planner.cost.service_cost import ServiceCost
 
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
@@ -66,6 +67,7 @@ class LeaseTotal:
         alerts: whether the stack has alerts, whose price is unknown.
         address: cost of the address; None without one.
         fallback: what serves while no lease does; None without one.
+        door: of the door; None without one.
     """
 
     by_zone: Mapping[str, CostLine]
@@ -77,6 +79,7 @@ class LeaseTotal:
     alerts: bool = False
     address: AddressCost | None = None
     fallback: ServiceCost | None = None
+    door: DoorCost | None = None
 
     @property
     def not_included(self) -> tuple[str, ...]:
@@ -119,17 +122,19 @@ class LeaseTotal:
 
     @property
     def hourly_at_max(self) -> Amount:
-        """Machines, gateway and address, per hour, without the fee for a request and for data."""
-        parts = (self.machines_hourly, self.gateway_hourly)
-        return total((*parts, self.address.hourly) if self.address else parts)
+        """Machines and what is in front of them, per hour, without the fee for a request and for data."""
+        return total((self.machines_hourly, *self._in_front))
 
     @property
     def fallback_at_max(self) -> Amount | None:
-        """All of the fallback, the gateway and the address, per hour, while no lease is there; None without one."""
-        if self.fallback is None:
-            return None
-        parts = (self.fallback.hourly_at_max, self.gateway_hourly)
-        return total((*parts, self.address.hourly) if self.address else parts)
+        """All of the fallback and of what is in front of it, per hour, while no lease is there; None without one."""
+        return None if self.fallback is None else total((self.fallback.hourly_at_max, *self._in_front))
+
+    @property
+    def _in_front(self) -> tuple[Amount, ...]:
+        """Gateway, address and door, per hour, with all instances serving."""
+        address = () if self.address is None else (self.address.hourly,)
+        return (self.gateway_hourly, *address, *(() if self.door is None else (self.door.hourly_at_max,)))
 
     @property
     def hourly_at_rest(self) -> Amount:
@@ -144,13 +149,14 @@ class LeaseTotal:
 
     @property
     def lease_at_max(self) -> Amount:
-        """Machines, gateway and address until the leases end, without the fee for a request and for data."""
+        """Machines and what is in front of them until the leases end, without the fee for a request and for data."""
         return lasting(self.hourly_at_max, self.run_seconds)
 
     @property
     def parts(self) -> list[CostLine]:
         """All parts that need a price row."""
-        return [*self.by_zone.values(), *self.gateway_lines, self.requests]
+        door = () if self.door is None else self.door.lines
+        return [*self.by_zone.values(), *self.gateway_lines, self.requests, *door]
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -176,6 +182,7 @@ class LeaseTotal:
             "usd_per_lease_with_gateway": figure(self.lease_at_max, 2),
             "usd_per_million_requests": figure(self.requests.hourly, 2),
             **self._fallback_as_output(),
+            **({"door": self.door.as_output()} if self.door else {}),
             "lines": [line.as_output() for line in (*self.by_zone.values(), *self.gateway_lines)],
             "not_included": list(self.not_included),
         }
@@ -282,6 +289,5 @@ def _parts_of(cost: LeaseTotal, key: str) -> str:
     parts = ["machines", "gateway"]
     if cost.fallback and key == "max_hourly_usd":
         parts.append("fallback")
-    if cost.address:
-        parts.append("address")
+    parts += [*(["address"] if cost.address else []), *(["door"] if cost.door else [])]
     return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,6 +1,8 @@
-"""Cost of vLLM's figures over time: the collector's part of an instance.
+"""Cost of vLLM's figures over time: the samples that servers write, at most and as recorded.
 
-Owns the price rows that count. A part without a price makes the whole unknown.
+Owns the volume and its price. The collector's vCPU and memory are parts of a service's instance
+(`bezel.planner.cost.service_cost`). Leaves reading out: a dashboard or alert reads some series at a time, and the first
+million of a month is free.
 """
 
 from __future__ import annotations
@@ -8,34 +10,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.money import total
-from bezel.planner.cost.service_cost import BILLING, SERVICE, CostLine, own_row
-from bezel_catalog import price
+from bezel.planner.base.money import Priced
+from bezel_catalog.metrics import SAMPLES, monitoring_usd
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from bezel.planner.base.money import Amount
-    from bezel.planner.base.settings import Settings
+
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsCost:
-    """The cost of the collector; `lines` are its vCPUs and memory in one instance, empty on leased machines."""
+    """The samples of one server in an hour.
 
-    lines: tuple[CostLine, ...]
+    Attributes:
+        highest: every kept series there, and no bucket of a histogram empty.
+        typical: as a real server under a mixed load had them.
+    """
 
-    @property
-    def hourly(self) -> Amount:
-        """The collector of one running instance, per hour."""
-        return total(line.hourly for line in self.lines)
+    highest: int
+    typical: int
 
+    def millions(self, hours: Decimal) -> Decimal:
+        """Millions of samples at most, of servers that run so many hours in all."""
+        return self.highest * hours / _MILLION
 
-def metrics_cost(settings: Settings, *, cpu: Decimal, memory_gib: Decimal) -> MetricsCost:
-    """The cost of a collector of this size in the stack's first region."""
+    def usd(self, hours: Decimal) -> Amount:
+        """Their price, in USD, as if nothing else of the billing account wrote samples."""
+        return Priced(monitoring_usd(SAMPLES, self.millions(hours)))
 
-    def line(item: str, quantity: Decimal) -> CostLine:
-        key = (SERVICE, item, settings.region, BILLING)
-        return CostLine(item, quantity, own_row(settings.cost.prices, *key) or price(*key))
-
-    return MetricsCost((line("vcpu", cpu), line("memory", memory_gib)) if cpu else ())
+    def usd_as_recorded(self, hours: Decimal) -> Amount:
+        """The price of the samples that a recorded server had."""
+        return Priced(monitoring_usd(SAMPLES, self.typical * hours / _MILLION))

@@ -45,7 +45,7 @@ ALERTS = "alerts of Cloud Monitoring (by condition and time series; price unknow
 UPTIME = "uptime checks of Cloud Monitoring (about 53,000 a month; price unknown)"
 _OWN_ROW = "your own row: "
 # A fee for a request or for data is not a rate: it is shown for a million or a GiB and is not part of an hourly cost.
-_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1, "gib": 1}
+_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1, "thousand operations": 1, "gib": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,8 @@ def service_cost(
     accelerator_count: int = 1,
     zonal_redundancy: bool = False,
     boost_cpu: int = 0,
+    collector_cpu: int = 0,
+    collector_memory_gib: int = 0,
     own_prices: Sequence[PriceRow] = (),
 ) -> ServiceCost:
     """The cost of a Cloud Run service with a GPU.
@@ -212,18 +214,22 @@ def service_cost(
         accelerator_count: GPUs of one instance.
         zonal_redundancy: whether capacity in another zone is reserved.
         boost_cpu: vCPUs that startup CPU boost adds to an instance.
+        collector_cpu: vCPUs of the collector beside the server; 0 without one.
+        collector_memory_gib: memory of it.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
 
-    def line(item: str, quantity: int) -> CostLine:
+    def line(item: str, quantity: int, of: str = "") -> CostLine:
         key = (SERVICE, item, region, BILLING)
-        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
+        return CostLine(f"{item}{of}", quantity, own_row(own_prices, *key) or price(*key))
 
+    of_collector = (("vcpu", collector_cpu), ("memory", collector_memory_gib)) if collector_cpu else ()
     return ServiceCost(
         lines=(
             line(gpu_item(accelerator, zonal_redundancy=zonal_redundancy), accelerator_count),
             line("vcpu", cpu),
             line("memory", memory_gib),
+            *(line(item, quantity, of=" of the collector") for item, quantity in of_collector),
         ),
         min_instances=min_instances,
         max_instances=max_instances,

@@ -1,4 +1,4 @@
-"""Cost of a stack of several parts: its service in each region, and its address; the sums, and the spending limits.
+"""Cost of a stack of several parts: its service in each region, address and door; the sums, and the spending limits.
 
 An amount that is unknown in one part makes the sum unknown. Leaves one service to bezel.planner.cost.service_cost,
 which checks the limits of a stack that is one service.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
     from bezel.planner.base.settings import Cost
     from bezel.planner.cost.address_cost import AddressCost
+    from bezel.planner.cost.door_cost import DoorCost
     from bezel.planner.cost.service_cost import ServiceCost
 
 
@@ -34,15 +35,17 @@ class TotalCost:
     Attributes:
         services: region -> the service there, the first region first.
         address: of the address; None without one.
+        door: of the door, which costs nothing without requests; None without one.
     """
 
     services: Mapping[str, ServiceCost]
     address: AddressCost | None = None
+    door: DoorCost | None = None
 
     @property
     def is_one_service(self) -> bool:
         """Whether the stack is a service in one region, and nothing else."""
-        return len(self.services) == 1 and self.address is None
+        return len(self.services) == 1 and self.address is None and self.door is None
 
     @property
     def first(self) -> ServiceCost:
@@ -51,8 +54,9 @@ class TotalCost:
 
     @property
     def hourly_at_max(self) -> Amount:
-        """All instances of all regions, and the address without its traffic, per hour."""
-        return self._sum(lambda cost: cost.hourly_at_max, lambda cost: cost.hourly)
+        """All instances of all regions and of the door, and the address without its traffic, per hour."""
+        parts = self._sum(lambda cost: cost.hourly_at_max, lambda cost: cost.hourly)
+        return total((parts, self.door.hourly_at_max)) if self.door else parts
 
     @property
     def monthly_at_max(self) -> Amount:
@@ -66,6 +70,7 @@ class TotalCost:
         return (
             *(reason for cost in self.services.values() for reason in cost.missing),
             *(str(line.price) for line in rules if not isinstance(line.price, Price)),
+            *(self.door.missing if self.door else ()),
         )
 
     @property
@@ -85,8 +90,8 @@ class TotalCost:
     @property
     def parts(self) -> str:
         """What is summed, in words."""
-        regions = ", ".join(self.services)
-        return f"{regions} and the address" if self.address else regions
+        beside = [*(["the address"] if self.address else []), *(["the door"] if self.door else [])]
+        return " and ".join([", ".join([*self.services, *beside[:-1]]), *beside[-1:]])
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output: the sums, and each part."""
@@ -96,6 +101,7 @@ class TotalCost:
             "usd_per_month_without_traffic": figure(self.monthly_without_traffic, 2),
             "regions": {region: cost.as_output() for region, cost in self.services.items()},
             **({"address": self.address.as_output()} if self.address else {}),
+            **({"door": self.door.as_output()} if self.door else {}),
         }
 
 
@@ -121,7 +127,7 @@ def check_total(cost: TotalCost, limits: Cost, *, environment: str) -> Iterator[
             f"{limit:g}",
             f"with {each}, {cost.parts} cost {round_usd(highest.usd, 4)} USD per hour together, above the limit.",
             f"{to_number('raise', 'cost.max_hourly_usd', at_least(highest))}{lower}"
-            f"{', or name fewer regions' if several else ', or remove the address'}.",
+            f"{', or name fewer regions' if several else ', or remove the address' if cost.address else ''}.",
         )
     allowed = limits.max_idle_hourly_usd
     if not isinstance(idle, Priced) or not isinstance(month, Priced):
@@ -149,7 +155,8 @@ def _idle_problem(cost: TotalCost, idle: Priced, month: Priced, bound: str, prod
 def _instances_within(cost: TotalCost, limit: Decimal) -> int:
     """The most instances in each region whose sum is within a limit; 0 where not even one is."""
     one = total(service.hourly for service in cost.services.values())
-    fixed = cost.address.hourly if cost.address else Priced(Decimal(0))
+    beside = [cost.address.hourly] if cost.address else []
+    fixed = total([*beside, cost.door.hourly_at_max] if cost.door else beside)
     if not isinstance(one, Priced) or not isinstance(fixed, Priced) or not one.usd:
         return 0
     return max(0, int((limit - fixed.usd) / one.usd))

@@ -91,6 +91,8 @@ def settings_of_service(settings: Settings, served: Sequence[str], values: Mappi
         },
         "secrets": dict(settings.secrets),
         "access": {"accepted_risks": list(settings.access.accepted_risks)},
+        # Who leaves figures over time wants those of what served, whichever did.
+        **({"observability": {"metrics": True}} if settings.observability.metrics else {}),
         "cost": {"prices": [row.model_dump() for row in settings.cost.prices]},
         "smoke": {
             "deadline_seconds": settings.smoke.deadline_seconds,

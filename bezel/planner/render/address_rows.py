@@ -13,6 +13,7 @@ from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.money import Unpriced, text
 from bezel.planner.cost.address_cost import NOT_INCLUDED
 from bezel.planner.cost.weights_choices import weights_choices
+from bezel.planner.render.team_rows import door_cost_rows
 from bezel.planner.render.text_table import line_row, usd
 from bezel_catalog import accelerator
 
@@ -121,6 +122,7 @@ def region_cost_rows(plan: Plan) -> Iterable[Row]:
         yield f"at most, {each.region}", usd(each.cost.hourly_at_max, "h", 4), COMPUTED
     if total.address:
         yield from address_cost_rows(total.address)
+    yield from door_cost_rows(total.door)
     yield "all without traffic", usd(total.monthly_without_traffic, "month", 2), total.parts
     yield "all at most", usd(total.hourly_at_max, "h", 4), total.parts
 

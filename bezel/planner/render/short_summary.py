@@ -21,6 +21,7 @@ from bezel.planner.render.address_rows import (
     records_text,
     short_price_rows,
 )
+from bezel.planner.render.team_rows import short_team_rows
 from bezel.planner.render.text_table import argument_rows, callers, gib, span, usd, usd_range
 from bezel_base.terminal.blocks import Line, NamedValues, Role
 from bezel_base.text.shell import shell_word
@@ -81,6 +82,7 @@ def _place(plan: Plan | LeasePlan) -> Iterator[_Row]:
     if plan.address:
         yield "retries", NO_RETRIES
     yield "callers", callers(plan.settings.access)
+    yield from short_team_rows(plan)
     expiry = plan.settings.labels.get(EXPIRY, NEVER)
     until = "" if expiry == NEVER else f", needed until {expiry} in UTC"
     yield "environment", f"{plan.environment}, project {plan.project}{until}"

@@ -17,6 +17,7 @@ from bezel.planner.base.money import Priced, text
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.address_rows import address_cost_rows, address_rows, region_cost_rows, region_rows
 from bezel.planner.render.fallback_rows import fallback_sections, state_rows
+from bezel.planner.render.team_rows import door_cost_rows, team_sections
 from bezel.planner.render.text_table import (
     CATALOGUE,
     adapter_text,
@@ -69,6 +70,7 @@ def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
                 ("Memory", _leased_memory(plan)),
                 ("Estimated speed of one machine", [*_lease_start(plan), *_speed(plan)]),
                 *fallback_sections(plan),
+                *team_sections(plan),
                 ("Cost", [*_lease_cost(plan), *state_rows(plan), *_lease_limits(plan)]),
                 *_warnings(plan),
             ]
@@ -79,6 +81,7 @@ def plan_blocks(plan: Plan | LeasePlan) -> Iterator[Block]:
             arguments,
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
             ("Estimated speed of one instance", [*_service_start(plan), *_speed(plan)]),
+            *team_sections(plan),
             ("Cost", _service_cost(plan)),
             *_warnings(plan),
         ]
@@ -295,6 +298,7 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
     yield "a million requests", f"{text(cost.requests.hourly, 2)} USD", "of the gateway"
     if plan.address:
         yield from address_cost_rows(plan.address.cost)
+    yield from door_cost_rows(cost.door)
     busy = f"{lease_cost.GATEWAY_INSTANCES} instances serving requests all the time"
     yield "with the gateway", usd(cost.hourly_at_max, "h", 4), busy
     yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"

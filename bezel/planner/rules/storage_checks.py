@@ -42,17 +42,17 @@ def check_weights(weights: Weights, project: str, *, in_bucket: bool) -> Iterato
         bucket is None
         and in_bucket
         and is_project_id(project)
-        and not _is_bucket(default := bucket_of(weights, project))
+        and not is_bucket(default := bucket_of(weights, project))
     ):
         consequence = f"its default, {default}, is not a valid name of a bucket: Cloud Storage refuses it."
         yield Problem(setting("weights.bucket"), NOT_SET, consequence, "write the name of a bucket of your own.")
-    if bucket is not None and not _is_bucket(bucket):
+    if bucket is not None and not is_bucket(bucket):
         bare = bucket.removeprefix("gs://").split("/")[0]
         form = (
             "3 to 63 lower case letters, digits, hyphens, underscores and dots, which are no IP address, do not begin "
             "with goog and do not contain google"
         )
-        repair = f"write {bare if _is_bucket(bare) else form}."
+        repair = f"write {bare if is_bucket(bare) else form}."
         yield Problem(setting("weights.bucket"), bucket, "it is not a valid name of a bucket.", repair)
     if path is None:
         return
@@ -83,8 +83,8 @@ def check_regional_buckets(weights: Weights, project: str, regions: Iterable[str
         regions: of the stack.
     """
     bucket = bucket_of(weights, project)
-    for name in (f"{bucket}-{region}" for region in regions) if weights.regional_buckets and _is_bucket(bucket) else ():
-        if not _is_bucket(name):
+    for name in (f"{bucket}-{region}" for region in regions) if weights.regional_buckets and is_bucket(bucket) else ():
+        if not is_bucket(name):
             yield Problem(
                 setting("weights.bucket"),
                 weights.bucket or NOT_SET,
@@ -95,7 +95,8 @@ def check_regional_buckets(weights: Weights, project: str, regions: Iterable[str
             return
 
 
-def _is_bucket(name: str) -> bool:
+def is_bucket(name: str) -> bool:
+    """Whether Cloud Storage accepts a name of a bucket."""
     parts = name.split(".")
     return bool(
         _BUCKET.fullmatch(name)

@@ -1,24 +1,27 @@
 """MetricsPlan: the collector that writes vLLM's figures to Managed Service for Prometheus, and its samples.
 
 Owns the collector's image and its share of an instance. Leaves the kept series to `bezel_catalog.vllm.kept_series`.
+
+Facts: with instance-based billing and the second generation, which a GPU needs, Cloud Run refuses less than 1 vCPU (its
+page on CPU limits, November 2026), so the collector has a whole one. A container that ends, ends its instance, so it
+has twice the 512 MiB of Google's example; in whole GiB, as the price of a preview counts memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bezel.planner.base.deployment import ImagePlan
-from bezel.planner.team.metrics_cost import MetricsCost, metrics_cost
-from bezel_catalog.vllm.kept_series import samples_of_scrape
+from bezel.planner.cost.metrics_cost import MetricsCost
+from bezel_catalog.vllm.kept_series import RECORDED_SAMPLES, samples_of_scrape
 
 if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
 
-# Google's collector for Cloud Run; `latest` was this digest too, uploaded 2026-07-15. Its Go modules hold a finding
-# without a fixed release: CVE-2026-56854 in golang.org/x/crypto/ssh, which the collector does not serve
-# (tags and scan read by others on 2026-09-05).
+# Google's collector for Cloud Run; `latest` was this digest too, uploaded 2026-07-15. Its Go modules have a finding
+# without a newer release: CVE-2026-56854 in golang.org/x/crypto/ssh, and the collector serves no SSH (tags and scan as
+# others read them on 2026-09-05).
 COLLECTOR_IMAGE = ImagePlan(
     "us-docker.pkg.dev",
     "cloud-ops-agents-artifacts/cloud-run-gmp-sidecar/cloud-run-gmp-sidecar",
@@ -26,9 +29,8 @@ COLLECTOR_IMAGE = ImagePlan(
     "sha256:ff1fc68871118f1032a3ce17e2b0abd703292e883989d220244330ebdf522fd1",
 )
 INTERVAL_SECONDS = 30  # the collector's own default
-# Cloud Run's defaults of a container, with which Google's example runs the collector.
-COLLECTOR_CPU, COLLECTOR_MEMORY_GIB = Decimal(1), Decimal("0.5")
-_SECONDS_PER_HOUR = 3600
+COLLECTOR_CPU, COLLECTOR_MEMORY_GIB = 1, 1
+_SCRAPES_PER_HOUR = 3600 // INTERVAL_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,13 @@ class MetricsPlan:
         cpu: vCPUs of the collector; 0 on leased machines, whose price has them.
         memory_gib: memory of the collector, likewise.
         samples_per_instance_hour: that a server writes in an hour at most.
-        cost: of the collector and of the samples.
+        cost: of the samples; a service's own cost has the collector's vCPU and memory.
     """
 
     image: ImagePlan
     interval_seconds: int
-    cpu: Decimal
-    memory_gib: Decimal
+    cpu: int
+    memory_gib: int
     samples_per_instance_hour: int
     cost: MetricsCost
 
@@ -61,12 +63,12 @@ def metrics_plan(settings: Settings, *, leased: bool) -> MetricsPlan | None:
     """
     if not settings.observability.metrics:
         return None
-    cpu, memory = (Decimal(0), Decimal(0)) if leased else (COLLECTOR_CPU, COLLECTOR_MEMORY_GIB)
+    highest, recorded = (samples * _SCRAPES_PER_HOUR for samples in (samples_of_scrape(), RECORDED_SAMPLES))
     return MetricsPlan(
         image=COLLECTOR_IMAGE,
         interval_seconds=INTERVAL_SECONDS,
-        cpu=cpu,
-        memory_gib=memory,
-        samples_per_instance_hour=samples_of_scrape() * _SECONDS_PER_HOUR // INTERVAL_SECONDS,
-        cost=metrics_cost(settings, cpu=cpu, memory_gib=memory),
+        cpu=0 if leased else COLLECTOR_CPU,
+        memory_gib=0 if leased else COLLECTOR_MEMORY_GIB,
+        samples_per_instance_hour=highest,
+        cost=MetricsCost(highest, recorded),
     )

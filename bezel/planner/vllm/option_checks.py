@@ -260,5 +260,6 @@ def refused_key(key: str) -> Problem:
         "vLLM expects its key in the header that carries a caller's identity to Cloud Run: the health check, the "
         "benchmark and every caller would get 401.",
         f"remove it: callers are admitted by their identity, e.g. `{setting('access')}: "
-        "{invokers: [serviceAccount:NAME@PROJECT.iam.gserviceaccount.com]}`.",
+        "{invokers: [serviceAccount:NAME@PROJECT.iam.gserviceaccount.com]}`; for clients that can only send a key, "
+        f"write `{setting('access')}: {{keys: true}}`.",
     )
