@@ -516,7 +516,7 @@ class Settings(Section):
     )
     observability: Observability = Field(
         Observability(),
-        description="alerts, dashboard and budget, see docs/observability.md",
+        description="alerts, dashboard, figures over time and budget, see docs/observability.md",
         examples=["{alerts: true}"],
     )
     labels: dict[str, str] = Field(
