@@ -40,6 +40,7 @@ class KeptSeries:
 # Handlers of the API that answer requests, each with the classes 2xx, 4xx and 5xx: more are rare.
 _HANDLERS = 9
 KEPT_SERIES: tuple[KeptSeries, ...] = (
+    KeptSeries("process_start_time_seconds", "gauge", (), "which process counted: a restart begins every count again"),
     KeptSeries("vllm:num_requests_running", "gauge", SERVER, "requests in the batch"),
     KeptSeries("vllm:num_requests_waiting", "gauge", SERVER, "queue of the server"),
     KeptSeries("vllm:kv_cache_usage_perc", "gauge", SERVER, "share of the KV cache in use"),
@@ -67,6 +68,10 @@ KEPT_SERIES: tuple[KeptSeries, ...] = (
     ),
     KeptSeries("vllm:e2e_request_latency_seconds", "histogram", SERVER, "time of a whole request", buckets=22),
     KeptSeries("vllm:request_queue_time_seconds", "histogram", SERVER, "time in the queue", buckets=22),
+    KeptSeries(
+        "vllm:request_generation_tokens", "histogram", SERVER, "lengths of answers: one of one token has no TPOT", 1, 12
+    ),
+    KeptSeries("vllm:request_params_n", "histogram", SERVER, "requests of the engine, and answers to each", 1, 6),
 )
 _HISTOGRAM = ("bucket", "sum", "count")
 RECORDED_SAMPLES = 54
