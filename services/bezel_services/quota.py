@@ -47,7 +47,8 @@ def read_service_quotas(plan: Plan, *, gated: bool, is_preview: bool) -> Mapping
     """Read the quotas that a service needs, by region; needs no engine, so any thread may call it."""
 
     def read(service: ServicePlan) -> QuotaState:
-        return _look_up(plan.project, service_needs(service, gated=gated), service.region, is_preview=is_preview)
+        needs = service_needs(service, gated=gated, collector=plan.metrics)
+        return _look_up(plan.project, needs, service.region, is_preview=is_preview)
 
     services = plan.services
     with ThreadPoolExecutor(len(services)) as pool:
@@ -65,7 +66,7 @@ def service_problems(plan: Plan, service: ServicePlan, state: QuotaState, *, gat
 
     A service that already holds as much never stops the run: its shortage is only reported.
     """
-    needs = service_needs(service, gated=gated)
+    needs = service_needs(service, gated=gated, collector=plan.metrics)
     problems: list[Problem] = []
     services = _services(state)
     for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):

@@ -90,6 +90,14 @@ def test_limits_of_a_month_bound_no_lease():
     assert instance_hourly(PROJECT.configuration("v6e4-moe"), "v6e4-moe") is None
 
 
+def test_an_instance_costs_its_collector_and_no_door() -> None:
+    plain = PROJECT.configuration("l4-qat")
+    instance = instance_hourly(plain, "l4-qat")
+    assert instance is not None
+    assert instance_hourly({**plain, "access": {"keys": True}}, "l4-qat") == instance
+    assert instance_hourly({**plain, "observability": {"metrics": True}}, "l4-qat") == instance + Decimal("0.072")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"a": 1}', '{"a": {"limits": []}}', "[" * 5000])
 def test_odd_configuration_bounds_nothing(tmp_path, text):
     (tmp_path / "pack.json").write_text(text)

@@ -86,14 +86,14 @@ def test_samples_are_bounded_and_priced_for_the_instances_of_a_month() -> None:
     assert plan.metrics is not None
     assert plan.metrics.samples_per_instance_hour == samples_of_scrape() * 120 == plan.metrics.cost.highest
     assert plan.server_hours == {"month without traffic": 2 * 730, "month at most": 8 * 730}
-    assert plan.metrics.cost.millions(Decimal(8 * 730)) == Decimal("100.9152")
-    assert plan.metrics.cost.usd(Decimal(8 * 730)) == Priced(Decimal("6.054912"))
+    assert plan.metrics.cost.millions(Decimal(8 * 730)) == Decimal("122.64")
+    assert plan.metrics.cost.usd(Decimal(8 * 730)) == Priced(Decimal("7.3584"))
     assert plan.as_output()["metrics"]["samples"]["month at most"] == {  # type: ignore[index]
-        "millions_at_most": 100.915,
-        "usd_at_most": 6.05,
+        "millions_at_most": 122.64,
+        "usd_at_most": 7.36,
     }
-    assert "100.9 million samples, 6.05 USD" in short(plan)
-    assert "100.9 million samples, 6.05 USD" in plan_summary(plan)
+    assert "122.6 million samples, 7.36 USD" in short(plan)
+    assert "122.6 million samples, 7.36 USD" in plan_summary(plan)
     zero = plan_with(**KEPT)
     assert zero.server_hours["month without traffic"] == 0
 
@@ -143,7 +143,9 @@ def test_kept_families_have_the_labels_and_buckets_of_a_recorded_server() -> Non
             labels[name] |= set(re.findall(r'(\w+)="', match["labels"] or ""))
             buckets[name] += match["name"].endswith("_bucket")
     for each in KEPT_SERIES:
-        assert (labels[each.name] - {"le"}, buckets[each.name]) == ({*each.labels}, each.buckets), each.name
+        assert labels[each.name] - {"le"} == {*each.labels}, each.name
+        grows = each.name == "vllm:request_generation_tokens"  # its buckets end at the length of the model
+        assert buckets[each.name] == each.buckets or (grows and 0 < buckets[each.name] < each.buckets), each.name
 
 
 def test_the_recorded_number_of_samples_is_that_of_a_recorded_server() -> None:

@@ -43,6 +43,12 @@ def test_a_service_needs_its_quotas_for_each_instance_and_twice_if_gated() -> No
     }
 
 
+def test_a_collector_needs_a_vcpu_and_a_gib_of_each_instance() -> None:
+    kept = plan(scaling={"max_instances": 3}, observability={"metrics": True})
+    needs = {each.quota.id: each.amount for each in service_needs(kept.service, gated=False, collector=kept.metrics)}
+    assert needs == {L4.id: 3, CPU_QUOTA: 15_000, MEMORY_QUOTA: 51 << 30}
+
+
 @pytest.mark.parametrize("redundant", [False, True])
 @pytest.mark.parametrize("name", accelerators())
 def test_an_accelerator_counts_as_its_quota_does(name: str, redundant: bool) -> None:

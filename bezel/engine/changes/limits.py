@@ -6,6 +6,7 @@ Reads the packs' configuration; the packs judge by their own rules (policies/har
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,8 @@ def instance_hourly(
         plan = make_plan(one, project="any-project", stack=stack, models=models)
     except UserError:
         return None
-    hourly = plan.total.hourly_at_max if isinstance(plan, Plan) else None
+    # The policies bound what has a GPU; a door's instances are not among the service's.
+    hourly = replace(plan.total, door=None).hourly_at_max if isinstance(plan, Plan) else None
     return hourly.usd if isinstance(hourly, Priced) else None
 
 

@@ -87,7 +87,7 @@ def needs_of(plan: AnyPlan) -> tuple[Need, ...]:
 
 def needs_of_service(plan: Plan, service: ServicePlan) -> tuple[Need, ...]:
     """What one of a plan's services may need in its region."""
-    return service_needs(service, gated=plan.settings.rollout == "gated")
+    return service_needs(service, gated=plan.settings.rollout == "gated", collector=plan.metrics)
 
 
 def known_by_id(quotas: Iterable[KnownQuota]) -> dict[tuple[str, str], KnownQuota]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bezel.planner.assemble.plan import LeasePlan, LeaseTerms
     from bezel.planner.base.deployment import ServicePlan
+    from bezel.planner.team.metrics_plan import MetricsPlan
 
 # APIs that the preflight uses, besides those of the stack.
 QUOTA_API, USE_API = "cloudquotas.googleapis.com", "monitoring.googleapis.com"
@@ -63,13 +64,14 @@ def gpu_quota(name: str, *, zonal_redundancy: bool) -> Quota:
     return Quota(RUN_API, gpu.quota_zonal_redundancy if zonal_redundancy else gpu.quota, "GPU", gpu.quota_unit_per_gpu)
 
 
-def service_needs(service: ServicePlan, *, gated: bool) -> tuple[Need, ...]:
-    """Needs of a Cloud Run service; a gated rollout has two revisions at a time."""
+def service_needs(service: ServicePlan, *, gated: bool, collector: MetricsPlan | None = None) -> tuple[Need, ...]:
+    """Needs of a Cloud Run service; a gated rollout has two revisions at a time, a collector is in each instance."""
+    cpu, gib = (collector.cpu, collector.memory_gib) if collector else (0, 0)
     gpu = gpu_quota(service.accelerator, zonal_redundancy=service.zonal_redundancy)
     amounts = {
         gpu: service.accelerator_count * gpu.unit,
-        Quota(RUN_API, CPU_QUOTA, "vCPU", 1000): service.cpu * 1000,
-        Quota(RUN_API, MEMORY_QUOTA, "GiB", 1 << 30): service.memory_gib << 30,
+        Quota(RUN_API, CPU_QUOTA, "vCPU", 1000): (service.cpu + cpu) * 1000,
+        Quota(RUN_API, MEMORY_QUOTA, "GiB", 1 << 30): (service.memory_gib + gib) << 30,
     }
     instances, revisions = service.max_instances, 2 if gated else 1
     return tuple(Need(quota, service.region, amount, instances, revisions) for quota, amount in amounts.items())

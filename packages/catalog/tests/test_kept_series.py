@@ -8,7 +8,8 @@ from bezel_catalog.vllm.kept_series import KEPT_SERIES, RECORDED_SAMPLES, SERVER
 from bezel_catalog.vllm.servers import recorded_server, recorded_servers
 
 # A recorded server drafts nothing, and its recording has vLLM's own families only.
-NOT_RECORDED = ("vllm:spec_decode_", "http_")
+NOT_RECORDED = ("vllm:spec_decode_", "http_", "process_")
+OF_NO_ENGINE = {"http_requests_total", "process_start_time_seconds", "vllm:admission_rejections_total"}
 KEPT = re.compile(keep_expression())
 
 
@@ -25,7 +26,7 @@ def test_each_family_is_named_once_with_buckets_for_a_histogram_alone() -> None:
     for each in KEPT_SERIES:
         assert (each.buckets > 0) == (each.kind == "histogram"), each.name
         assert each.name.endswith("_total") == (each.kind == "counter"), each.name
-        assert set(SERVER) <= {*each.labels} or each.name in {"http_requests_total", "vllm:admission_rejections_total"}
+        assert set(SERVER) <= {*each.labels} or each.name in OF_NO_ENGINE
 
 
 @pytest.mark.parametrize(
@@ -46,11 +47,11 @@ def test_the_rule_keeps_every_series_of_the_families(name: str) -> None:
         "vllm:prompt_tokens_created",
         "vllm:time_to_first_token_seconds",
         "vllm:time_to_first_token_seconds_created",
-        "vllm:request_params_n_bucket",
+        "vllm:request_params_max_tokens_bucket",
         "vllm:num_requests_running_sum",
         "http_requests_created",
         "http_request_duration_seconds_bucket",
-        "process_start_time_seconds",
+        "process_cpu_seconds_total",
         "up",
         "",
     ],
@@ -62,6 +63,6 @@ def test_the_rule_keeps_nothing_else(name: str) -> None:
 def test_a_histogram_counts_two_samples_and_its_buckets() -> None:
     plain = [each.series for each in KEPT_SERIES if each.kind != "histogram"]
     buckets = [each.buckets for each in KEPT_SERIES if each.kind == "histogram"]
-    assert (sum(plain), len(buckets), sum(buckets)) == (27, 5, 107)
-    assert samples_of_scrape() == 27 + 2 * 5 + 107
+    assert (sum(plain), len(buckets), sum(buckets)) == (28, 7, 133)
+    assert samples_of_scrape() == 28 + 2 * 7 + 133
     assert 0 < RECORDED_SAMPLES < samples_of_scrape()

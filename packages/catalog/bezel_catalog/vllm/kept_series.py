@@ -26,7 +26,7 @@ class KeptSeries:
         labels: that distinguish its series, beside `le`.
         purpose: what it is read for.
         series: series of one engine at most, beside buckets.
-        buckets: of a histogram's series, with `+Inf`; 0 of other kinds.
+        buckets: of a histogram's series at most, with `+Inf`; 0 of other kinds.
     """
 
     name: str
@@ -68,13 +68,18 @@ KEPT_SERIES: tuple[KeptSeries, ...] = (
     ),
     KeptSeries("vllm:e2e_request_latency_seconds", "histogram", SERVER, "time of a whole request", buckets=22),
     KeptSeries("vllm:request_queue_time_seconds", "histogram", SERVER, "time in the queue", buckets=22),
+    # vLLM ends its buckets (1, 2, 5, 10, ...) at max-model-len: 20 are those of a million tokens.
     KeptSeries(
-        "vllm:request_generation_tokens", "histogram", SERVER, "lengths of answers: one of one token has no TPOT", 1, 12
+        "vllm:request_generation_tokens",
+        "histogram",
+        SERVER,
+        "lengths of answers: one of one token has no time for a further one",
+        buckets=20,
     ),
-    KeptSeries("vllm:request_params_n", "histogram", SERVER, "requests of the engine, and answers to each", 1, 6),
+    KeptSeries("vllm:request_params_n", "histogram", SERVER, "requests of the engine, and answers to each", buckets=6),
 )
 _HISTOGRAM = ("bucket", "sum", "count")
-RECORDED_SAMPLES = 54
+RECORDED_SAMPLES = 61
 """Samples of one scrape as recorded: vLLM 0.32.0 on a CPU after some hundred requests of mixed lengths, with drafts by
 n-gram (November 2026). Most buckets are empty, as latencies of one load are close to each other.
 """
