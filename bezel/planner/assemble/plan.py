@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from bezel_catalog.sizing.speculation import Gain
     from bezel_catalog.sizing.tpu_memory import TpuFit
 
+LEASES = "leases"
+"""Name of the hours until leases without hours end, in `server_hours`."""
+
 
 @dataclass(frozen=True, slots=True)
 class RegionPlan:
@@ -506,7 +509,7 @@ class LeasePlan(_StackPlan):
         cost = self.cost
         if cost.share is not None:
             return {"month of leases": cost.count * cost.share * HOURS_PER_MONTH}
-        return {"leases": Decimal(cost.count * cost.run_seconds) / 3600}
+        return {LEASES: Decimal(cost.count * cost.run_seconds) / 3600}
 
     @property
     def warnings(self) -> tuple[str, ...]:

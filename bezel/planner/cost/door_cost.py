@@ -82,14 +82,14 @@ def door_cost(*, region: str, max_instances: int, own_prices: Sequence[PriceRow]
 
     def line(item: str, quantity: int | Decimal) -> CostLine:
         key = (SERVICE, item, region, DOOR_BILLING)
-        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
+        return CostLine(f"{item} of the door", quantity, own_row(own_prices, *key) or price(*key))
 
     return DoorCost(
         (
             line("vcpu", DOOR_CPU),
             line("memory", DOOR_MEMORY_GIB),
             *(
-                CostLine(f"thousand {item} of the bucket", Decimal(number) / 1000, _operations(item, region))
+                CostLine(f"thousand {item} of its bucket", Decimal(number) / 1000, _operations(item, region))
                 for item, number in (("writes", 2 * _TURNS_PER_HOUR), ("reads", max_instances * _TURNS_PER_HOUR))
             ),
         ),

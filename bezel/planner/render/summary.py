@@ -300,8 +300,9 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
         yield from address_cost_rows(plan.address.cost)
     yield from door_cost_rows(cost.door)
     busy = f"{lease_cost.GATEWAY_INSTANCES} instances serving requests all the time"
-    yield "with the gateway", usd(cost.hourly_at_max, "h", 4), busy
-    yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"
+    front = "gateway and door" if cost.door else "the gateway"
+    yield f"with {front}", usd(cost.hourly_at_max, "h", 4), busy
+    yield f"with {front} for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 2), "billed from its beginning"
     yield from _transfer(plan)

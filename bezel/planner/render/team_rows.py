@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.planner.assemble.plan import LeasePlan
+from bezel.planner.assemble.plan import LEASES, LeasePlan
 from bezel.planner.assemble.provenance import COMPUTED
 from bezel.planner.base.money import text
 from bezel.planner.render.text_table import line_row, usd
@@ -38,7 +38,7 @@ def door_cost_rows(cost: DoorCost | None) -> Iterator[Row]:
         return
     for line in cost.lines:
         name, amount, note = line_row(line)
-        yield f"door, {name}", amount, f"only while it serves requests; {note}"
+        yield name, amount, f"only while it serves requests; {note}"
     yield "a million requests, door", f"{text(cost.requests.hourly, 2)} USD", "in addition"
     instances = f"{cost.max_instances} instances serving requests all the time"
     yield "door at most", usd(cost.hourly_at_max, "h", 4), instances
@@ -49,7 +49,8 @@ def short_team_rows(plan: Plan | LeasePlan) -> Iterator[tuple[str, object]]:
     if plan.metrics is not None:
         period, hours = list(plan.server_hours.items())[-1]
         amount = f"{_millions(plan.metrics.cost, hours)}, {text(plan.metrics.cost.usd(hours), 2)} USD"
-        yield "figures over time", f"{amount} in a {period.partition(' ')[0]} at most"
+        until = "until the leases end" if period == LEASES else "in a month"
+        yield "figures over time", f"at most {amount} {until}"
     if plan.door is not None:
         serving = f"{usd(plan.door.cost.hourly, 'h', 4)} an instance that serves, 0 without requests"
         yield "door for keys", f"{plan.door.name} in {plan.door.region}; {serving}"

@@ -40,7 +40,7 @@ def check_keys(settings: Settings, stack: str, project: str | None) -> Iterator[
             setting("access.public"),
             True,
             f"anyone could call the server past the door, and {KEYS} would bound and count no one.",
-            "remove it: with a key anyone may call the door, who has none may not.",
+            "remove it: a caller with a key reaches the door from anywhere.",
         )
     by_address = settings.address.domain is not None
     if access.ingress == "internal" or (access.ingress != "all" and not by_address):
