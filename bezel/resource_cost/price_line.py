@@ -23,7 +23,7 @@ def price_line(before: StackCost | None, after: StackCost | None) -> str:
         before: of the state's resources; None where it was not determined.
         after: of the planned resources; None where it was not determined.
     """
-    line = ", ".join(price_parts(before, after)) + _data(after or before) + left_out_note(after or before)
+    line = ", ".join(price_parts(before, after)) + _data(after or before) + beside_note(after or before)
     return line + _unknown(missing_of(before, after)) + _by_region(region_parts(before, after))
 
 
@@ -54,7 +54,7 @@ def price_now(cost: StackCost) -> str:
     """The line of a program whose state is not known: its price after the change alone."""
     hourly, monthly, idle = (_amount(amount) for amount in (cost.hourly, cost.monthly, cost.idle_hourly))
     regions = [f"{region} {_amount(amount)} USD/h" for region, amount in cost.regions.items()]
-    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}{left_out_note(cost)}"
+    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h{_data(cost)}{beside_note(cost)}"
     return line + _unknown(cost.missing) + _by_region(regions if len(regions) > 1 else ())
 
 
@@ -73,12 +73,15 @@ def _data(cost: StackCost | None) -> str:
     return f"; data through the load balancer: unknown, {text(cost.gib, _DIGITS_OF_DATA)} USD a GiB in and out each"
 
 
-def left_out_note(cost: StackCost | None) -> str:
-    """What the sums leave out of a stack with leases, such as a gateway, which costs while it serves requests."""
-    if cost is None or not cost.left_out:
+def beside_note(cost: StackCost | None) -> str:
+    """What the sums leave out: samples of collectors, and services that cost while they serve requests."""
+    if cost is None:
         return ""
+    samples = "" if cost.samples is None else f"; samples of vLLM's figures: at most {_amount(cost.samples)} USD/month"
+    if not cost.left_out:
+        return samples
     services = "a Cloud Run service" if cost.left_out == 1 else f"{cost.left_out} Cloud Run services"
-    return f"; not included: {services} without a GPU"
+    return f"{samples}; not included: {services} without a GPU"
 
 
 def missing_of(before: StackCost | None, after: StackCost | None) -> tuple[str, ...]:
@@ -110,7 +113,8 @@ def cost_of_json(document: object) -> StackCost | None:
     regions = {str(region): _read(usd) for region, usd in pairs}
     number = document.get("services_left_out")
     left_out = number if isinstance(number, int) and number > 0 else 0
-    return StackCost(hourly, monthly, idle, reasons, gib=gib, regions=regions, left_out=left_out)
+    samples = _read(document["samples_monthly_usd"]) if "samples_monthly_usd" in document else None
+    return StackCost(hourly, monthly, idle, reasons, gib=gib, regions=regions, left_out=left_out, samples=samples)
 
 
 def _change(old: Amount, new: Amount, unit: str) -> str:

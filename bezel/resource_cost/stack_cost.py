@@ -18,6 +18,7 @@ from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
 from bezel.resource_cost.prices.gpu_service import GpuService
 from bezel.resource_cost.prices.leases import Lease
 from bezel.resource_cost.prices.load_balancing import LoadBalancers, endpoint_regions, is_part, load_balancers
+from bezel.resource_cost.prices.samples import samples_monthly
 from bezel.resource_cost.prices.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 from bezel_base.errors import Problem
 
@@ -81,6 +82,7 @@ class StackCost:
         gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
         regions: region -> its part of `hourly`: services with accelerators there.
         left_out: number of services without an accelerator beside what has one, which are in no sum: gateways, doors.
+        samples: of collectors beside servers in a month, at most, which are in no sum; None without a collector.
     """
 
     hourly: Amount = _ZERO
@@ -91,12 +93,15 @@ class StackCost:
     gib: Amount | None = None
     regions: Mapping[str, Amount] = field(default_factory=dict)
     left_out: int = 0
+    samples: Amount | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Amounts as decimal strings, None where unknown; data, regions and left-out services where there are any."""
+        """Amounts as decimal strings, None where unknown; what is beside the sums where there is any."""
         data: dict[str, object] = {} if self.gib is None else {"gib_usd": _text(self.gib)}
         if self.regions:
             data["regions_hourly_usd"] = {region: _text(amount) for region, amount in self.regions.items()}
+        if self.samples is not None:
+            data["samples_monthly_usd"] = _text(self.samples)
         if self.left_out:
             data["services_left_out"] = self.left_out
         return {
@@ -134,6 +139,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     missing: list[str] = []
     regions: dict[str, list[Amount]] = {}
     count = left_out = 0
+    servers: list[GpuService] = []
     pairs = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
     services = [inputs for resource, inputs in pairs if resource.type == SERVICE]
     for resource, inputs in pairs:
@@ -143,6 +149,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
             if cost is None or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
                 continue
             amounts = cost.hourly, monthly_of(cost), idle_of(cost)
+            servers += [cost] if isinstance(cost, GpuService) else []
         except InputError as error:
             amounts = (Unpriced(*(_input(resource.name, problem) for problem in error.problems)),) * 3
         count += 1
@@ -168,6 +175,7 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
         gib,
         {region: total(amounts) for region, amounts in regions.items()},
         left_out,
+        samples_monthly(servers),
     )
 
 

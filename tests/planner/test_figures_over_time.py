@@ -69,10 +69,13 @@ def test_a_preview_of_both_containers_has_the_price_of_the_plan() -> None:
     inputs = service()
     inputs["template"]["containers"][0]["resources"]["limits"] |= {"cpu": "4", "memory": "16Gi"}
     limits = {"cpu": str(plan.metrics.cpu), "memory": f"{plan.metrics.memory_gib}Gi"}
-    inputs["template"]["containers"].append({"name": "collector", "resources": {"limits": limits}})
-    shown = stack_cost([StateResource("it", SERVICE, inputs)]).hourly
-    assert isinstance(shown, Priced)
-    assert shown.usd == plan.cost.hourly_at_max.usd  # type: ignore[union-attr]
+    plain = stack_cost([StateResource("it", SERVICE, inputs)])
+    collector = {"image": plan.metrics.image.name, "resources": {"limits": limits}}
+    inputs["template"]["containers"].append(collector)
+    shown = stack_cost([StateResource("it", SERVICE, inputs)])
+    assert isinstance(shown.hourly, Priced)
+    assert shown.hourly.usd == plan.cost.hourly_at_max.usd  # type: ignore[union-attr]
+    assert (plain.samples, shown.samples) == (None, plan.metrics.cost.usd(plan.server_hours["month at most"]))
 
 
 def test_samples_are_bounded_and_priced_for_the_instances_of_a_month() -> None:

@@ -94,7 +94,18 @@ def test_a_line_names_the_services_that_its_sums_leave_out() -> None:
     assert "not included" not in price_line(LEASED, L4)
 
 
-@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED, BOTH, LEASED])
+KEPT = replace(LEASED, samples=Priced(Decimal("0.9198")))
+
+
+def test_a_line_names_the_samples_that_its_sums_leave_out() -> None:
+    note = "; samples of vLLM's figures: at most 0.92 USD/month"
+    assert price_line(NOTHING, KEPT).endswith(f"{note}; not included: a Cloud Run service without a GPU")
+    assert price_now(replace(KEPT, left_out=0)).endswith(note)
+    assert price_now(replace(KEPT, left_out=0, samples=Unpriced("it"))).endswith("at most unknown USD/month")
+    assert "samples" not in price_line(KEPT, LEASED)
+
+
+@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED, BOTH, LEASED, KEPT])
 def test_a_document_keeps_what_is_known_and_what_is_not(cost: StackCost) -> None:
     read = cost_of_json(cost.as_json())
     assert price_line(NOTHING, read) == price_line(NOTHING, cost)

@@ -14,8 +14,8 @@ from bezel.gitops.judge.document import FIRST_DEPLOY
 from bezel.planner.base.repairs import lowest_numbers
 from bezel.resource_cost.price_line import (
     ARROW,
+    beside_note,
     cost_of_json,
-    left_out_note,
     missing_of,
     price_parts,
     region_parts,
@@ -81,7 +81,7 @@ def _change(
     )
     return [
         f"**{hourly}**",
-        f"{monthly}, {idle}{left_out_note(after or before)}",
+        f"{monthly}, {idle}{beside_note(after or before)}",
         *([", ".join(prose(part.replace(ARROW, "→"), 90) for part in regions)] if regions else []),
         *unknown,
         f"{_heading(document, run_url)}{_uncommitted_note(document)}; {_counts(document, changes)}",

@@ -76,8 +76,11 @@ def problem_line(problem: Problem | str) -> str:
 
 def _cost_of(plan: AnyPlan) -> StackCost:
     of = plan.total if isinstance(plan, Plan) else plan.cost
+    most = list(plan.server_hours.values())[-1]
+    samples = None if plan.metrics is None else plan.metrics.cost.usd(most)
     if isinstance(of, LeaseTotal):
         month = of.machines_monthly if of.machines_monthly is not None else of.lease_at_max
-        return StackCost(of.hourly_at_max, month, of.machines_hourly, of.missing)
+        return StackCost(of.hourly_at_max, month, of.machines_hourly, of.missing, samples=samples)
     regions = {region: each.hourly_at_max for region, each in of.services.items()} if isinstance(of, TotalCost) else {}
-    return StackCost(of.hourly_at_max, of.monthly_at_max, of.hourly_at_min, of.missing, regions=regions)
+    amounts = of.hourly_at_max, of.monthly_at_max, of.hourly_at_min
+    return StackCost(*amounts, of.missing, regions=regions, samples=samples)

@@ -54,6 +54,11 @@ class MetricsPlan:
     cost: MetricsCost
 
 
+def samples_per_hour() -> tuple[int, int]:
+    """Samples that a server writes in an hour: at most, and as recorded."""
+    return samples_of_scrape() * _SCRAPES_PER_HOUR, RECORDED_SAMPLES * _SCRAPES_PER_HOUR
+
+
 def metrics_plan(settings: Settings, *, leased: bool) -> MetricsPlan | None:
     """The collector of a stack; None where its figures are not kept.
 
@@ -63,7 +68,7 @@ def metrics_plan(settings: Settings, *, leased: bool) -> MetricsPlan | None:
     """
     if not settings.observability.metrics:
         return None
-    highest, recorded = (samples * _SCRAPES_PER_HOUR for samples in (samples_of_scrape(), RECORDED_SAMPLES))
+    highest, recorded = samples_per_hour()
     return MetricsPlan(
         image=COLLECTOR_IMAGE,
         interval_seconds=INTERVAL_SECONDS,
