@@ -53,7 +53,7 @@ class Key:
 
     Attributes:
         hash: SHA-256 of its text, in hexadecimal.
-        team: Whose it is: letters, digits, `.`, `_`, `-`; "" where nobody is named.
+        team: Team that it belongs to: letters, digits, `.`, `_`, `-`; "" where none is named.
         created: When it was made.
         expires: From when on it is not admitted any more; None for never.
         revoked: From when on it is revoked; None where it is not.
@@ -98,8 +98,8 @@ def hash_key(text: str) -> str:
 def judge_key(keys: Mapping[str, Key], text: str, now: datetime) -> tuple[str, Key] | KeyRefusal:
     """Id and record of a caller's key, or why it is not admitted.
 
-    A text costs the same whether its id is known or not: it is hashed, and compared in constant time. Whoever does not
-    have the whole key learns nothing about it, not even that it was revoked.
+    A text costs the same whether its id is known or not: it is hashed, and compared in constant time. A caller without
+    the whole key learns nothing about it, not even that it was revoked.
     """
     identifier = key_id(text)
     key = keys.get(identifier) if identifier else None

@@ -1,7 +1,7 @@
 """Use of keys as JSON files, one a day and instance of the door: written, read, and added up. Pure.
 
-Owns the counts and the names of the objects. An instance writes its own object only, so no two writers meet; who wants
-a day's use adds up the objects of that day. Leaves out when they are written (`bezel_door.ledger`).
+Owns the counts and the names of the objects. An instance writes its own object only, so no two writers meet; a day's
+use is the sum of the objects of that day. Leaves out when they are written (`bezel_door.ledger`).
 """
 
 import json
@@ -29,7 +29,7 @@ class KeyUsage:
     """What one key used.
 
     Attributes:
-        requests: Requests that went on to the server; those of `refused` are not among them.
+        requests: Requests that were sent to the server; those of `refused` are not among them.
         failures: Those of them that ended with a status of 400 or more, or broke.
         refused: Requests that a limit of the key refused.
         prompt_tokens: Tokens of prompts.
@@ -54,7 +54,7 @@ class MinuteUse:
 
     Attributes:
         minute: The minute, as `2026-11-29T08:15`.
-        requests: Requests that went on to the server.
+        requests: Requests that were sent to the server.
         tokens: Tokens in and out.
     """
 
