@@ -1,0 +1,1 @@
+"""Accounts of keys: counts, limits, and what the door's bucket holds of both."""

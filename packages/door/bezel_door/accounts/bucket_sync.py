@@ -1,0 +1,179 @@
+"""Keys and counts in step with the door's bucket, as requests come: no timer runs between them.
+
+An instance of Cloud Run has its CPU only while it has requests. So each request looks how old the keys are: above
+`FRESH_SECONDS` they are read again beside it, above `OLDEST_SECONDS` before it is admitted. The same exchange writes
+this instance's counts and reads the others'. Where the bucket cannot be read the last keys hold for
+`OUTAGE_SECONDS`, and then no request is admitted.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, Protocol
+
+from bezel_door.accounts.ledger import Ledger
+from bezel_door.google.metadata import GoogleError
+from bezel_door.key_file import KEY_OBJECT, Key, KeyFileError, read_keys
+from bezel_door.usage_file import UsageFile, UsageFileError, read_usage, usage_folder, usage_object, write_usage
+
+FRESH_SECONDS: Final = 5.0
+"""Age above which the keys are read again, beside the requests; also the least time between two exchanges."""
+OLDEST_SECONDS: Final = 9.0
+"""Age above which a request waits for the keys: a revocation holds within 10 s."""
+OUTAGE_SECONDS: Final = 300.0
+"""Age above which no key is admitted, while the bucket cannot be read."""
+_RETRY_SECONDS: Final = 2.0
+_FIRST_DAY: Final = date(1970, 1, 1)
+_LIMITS: Final = ("requests_per_minute", "tokens_per_minute", "tokens_per_day")
+
+
+class KeysUnavailableError(Exception):
+    """The keys could not be read for too long."""
+
+
+class Objects(Protocol):
+    """Objects of the door's bucket: `bezel_door.google.bucket.Bucket`."""
+
+    def read(self, name: str, known: str = "") -> tuple[str, bytes] | None:
+        """Generation and content of an object; None where it has the known generation."""
+
+    def generations(self, prefix: str) -> dict[str, str]:
+        """Generations by name."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class BucketSync:
+    """The keys of the door, and the exchange of counts.
+
+    Attributes:
+        keys: The keys as they were last read.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        ledger: Ledger,
+        instance: str,
+        report: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            objects: The bucket.
+            ledger: Counts of this instance.
+            instance: Name of this instance, of its object.
+            report: Receives the reason of a failed exchange.
+            clock: Seconds since 1970.
+        """
+        self.keys: Mapping[str, Key] = {}
+        self._objects, self._ledger, self._instance = objects, ledger, instance
+        self._report, self._clock = report, clock
+        self._generation = ""
+        self._others: dict[str, tuple[str, UsageFile]] = {}
+        self._read_at: float | None = None
+        self._failed_at: float | None = None
+        self._exchange: asyncio.Task[None] | None = None
+
+    async def refresh(self) -> None:
+        """Make sure that the keys are those of the last 10 s.
+
+        Raises:
+            KeysUnavailableError: The bucket could not be read for `OUTAGE_SECONDS`, or never.
+        """
+        age = self._age()
+        if age <= FRESH_SECONDS:
+            return
+        has_failed = self._failed_at is not None and 0 <= self._clock() - self._failed_at < _RETRY_SECONDS
+        if age > OLDEST_SECONDS and not (has_failed and self._read_at is not None):
+            # Shielded: a request that is cancelled must not cancel the exchange that others wait for.
+            await asyncio.shield(self._exchange or self._start())
+        elif not has_failed and self._exchange is None:
+            self._start()
+        if self._age() > OUTAGE_SECONDS:
+            raise KeysUnavailableError
+
+    def keep_up(self) -> None:
+        """Exchange counts beside a request that takes longer."""
+        if self._exchange is None and self._age() > FRESH_SECONDS:
+            self._start()
+
+    async def publish(self) -> None:
+        """Write the counts of this instance now, at its end."""
+        if self._exchange is not None:
+            await asyncio.shield(self._exchange)
+        await self._start()
+
+    def _age(self) -> float:
+        """Seconds since the keys were read; a clock that was set back makes them old."""
+        if self._read_at is None:
+            return OUTAGE_SECONDS + 1
+        age = self._clock() - self._read_at
+        return age if age >= 0 else OLDEST_SECONDS + 1
+
+    def _start(self) -> asyncio.Task[None]:
+        self._exchange = exchange = asyncio.create_task(self._run())
+        exchange.add_done_callback(self._end)
+        return exchange
+
+    def _end(self, _: asyncio.Task[None]) -> None:
+        self._exchange = None
+
+    async def _run(self) -> None:
+        began = self._clock()
+        files = self._ledger.unpublished()
+        try:
+            await asyncio.to_thread(self._transfer, files, began)
+        except (GoogleError, KeyFileError) as error:
+            self._failed_at = self._clock()
+            self._ledger.mark_unpublished(day for day, _ in files)
+            self._report(f"the bucket of keys cannot be read or written: {error}")
+            return
+        self._ledger.set_others((_day_number(name), usage) for name, (_, usage) in self._others.items())
+        self._read_at, self._failed_at = began, None
+
+    def _transfer(self, files: list[tuple[int, UsageFile]], now: float) -> None:
+        """The calls of one exchange, in a thread: keys first, so that a failed write does not keep them from changing.
+
+        Raises:
+            GoogleError: A call failed.
+            KeyFileError: The object is no file of keys.
+        """
+        found = self._objects.read(KEY_OBJECT, self._generation)
+        if found is not None:
+            generation, content = found
+            keys = read_keys(content) if generation != "0" else {}
+            self.keys, self._generation = keys, generation
+        for day, usage in files:
+            self._objects.write(usage_object(_date(day), self._instance), write_usage(usage))
+        if any(getattr(key, limit) is not None for key in self.keys.values() for limit in _LIMITS):
+            self._read_others(datetime.fromtimestamp(now, UTC).date())
+        self._objects.close()
+
+    def _read_others(self, today: date) -> None:
+        own = usage_object(today, self._instance)
+        generations = {name: new for name, new in self._objects.generations(usage_folder(today)).items() if name != own}
+        kept = {name: held for name, held in self._others.items() if generations.get(name) == held[0]}
+        for name, generation in generations.items():
+            if name in kept or not name.endswith(".json"):
+                continue
+            found = self._objects.read(name)
+            try:
+                kept[name] = (generation, read_usage(found[1] if found else b""))
+            except UsageFileError as error:
+                self._report(f"{name} is left out of the counts: {error}")
+        self._others = kept
+
+
+def _date(day: int) -> date:
+    return _FIRST_DAY + timedelta(days=day)
+
+
+def _day_number(name: str) -> int:
+    return (date.fromisoformat(name.split("/")[1]) - _FIRST_DAY).days

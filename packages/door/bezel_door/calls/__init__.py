@@ -1,0 +1,1 @@
+"""Calls of the door: paths, keys in headers, documents of requests, events of streams, tokens, errors."""

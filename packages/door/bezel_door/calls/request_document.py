@@ -1,0 +1,164 @@
+"""The JSON document of a request: judged, and written again, so that what was judged is what the server reads. Pure.
+
+A document with a key twice is read by the last one, as the server's parser does, and written with that one alone. The
+server gets `stream_options` by which every event has the tokens so far. Leaves out what the caller did not ask for in
+these events (`bezel_door.calls.event_stream`), and every rule of vLLM's: a wrong field is the server's to refuse.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bezel_door.calls.routes import Api
+
+MOST_VALUES: Final = 1_000_000
+"""Values of a document: more would take memory and time from other callers."""
+ASSUMED_TOKENS: Final = 512
+"""Tokens of an answer, for a reservation, where the request states no maximum."""
+
+_BYTES_A_TOKEN: Final = 4
+_BYTES_A_MEDIUM: Final = 1024  # 256 tokens: an image of Gemma
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_MOST_ANSWERS: Final = 1000
+_COUNTED: Final = (
+    "messages",
+    "prompt",
+    "input",
+    "system",
+    "instructions",
+    "tools",
+    "documents",
+    "query",
+    "text_1",
+    "text_2",
+)
+
+
+class DocumentError(ValueError):
+    """A body that is no JSON object, or one too large to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDocument:
+    """What the door knows of a request's document.
+
+    Attributes:
+        body: The document as the server gets it.
+        model: Name of the model; None where the request names none.
+        is_stream: Whether the answer is a stream of events.
+        shows_usage: Whether the caller asked for the tokens at the end of the stream.
+        shows_usage_often: Whether the caller asked for the tokens in every event.
+        prompts: Prompts; several only of completions.
+        answers: Answers to all prompts together: `n` to each.
+        prompt_tokens: An estimate: four bytes a token.
+        reserved_tokens: An estimate of all tokens: the stated maximum of the answer, or `ASSUMED_TOKENS`.
+        most_tokens: The stated maximum of the answers together; None where none is stated.
+    """
+
+    body: bytes
+    model: str | None
+    is_stream: bool
+    shows_usage: bool
+    shows_usage_often: bool
+    prompts: int
+    answers: int
+    prompt_tokens: int
+    reserved_tokens: int
+    most_tokens: int | None
+
+
+def read_request(content: bytes, api: Api) -> RequestDocument:
+    """Read the body of a request.
+
+    Raises:
+        DocumentError: It is no JSON object, or has more than `MOST_VALUES` values.
+    """
+    document = _read_object(content)
+    model = document.get("model")
+    is_stream = document.get("stream") is True and api in (Api.CHAT, Api.COMPLETIONS, Api.RESPONSES, Api.MESSAGES)
+    shows, often = True, True
+    if is_stream and api in (Api.CHAT, Api.COMPLETIONS):
+        shows, often = _ask_for_usage(document)
+    prompts = _prompts(document) if api == Api.COMPLETIONS else 1
+    answers, most = prompts * _answers(document), _most_tokens(document)
+    prompt = sum(_bytes_of(document[name]) for name in _COUNTED if name in document) // _BYTES_A_TOKEN
+    computes_text = api not in (Api.WHOLE, Api.FREE)
+    return RequestDocument(
+        body=json.dumps(document, separators=(",", ":")).encode(),
+        model=model if isinstance(model, str) else None,
+        is_stream=is_stream,
+        shows_usage=shows,
+        shows_usage_often=often,
+        prompts=prompts,
+        answers=answers,
+        prompt_tokens=prompt,
+        reserved_tokens=prompt + (answers * (ASSUMED_TOKENS if most is None else most) if computes_text else 0),
+        most_tokens=None if most is None else answers * most,
+    )
+
+
+def _read_object(content: bytes) -> dict[str, Any]:
+    if _signs(content) > MOST_VALUES and _signs(_STRING.sub(b"", content)) > MOST_VALUES:
+        raise DocumentError(f"The body has more than {MOST_VALUES} values.")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise DocumentError("The body is not JSON.") from None
+    if not isinstance(document, dict):
+        raise DocumentError("The body is not a JSON object.")
+    return document
+
+
+def _signs(content: bytes) -> int:
+    return content.count(b",") + content.count(b"[") + content.count(b"{")
+
+
+def _ask_for_usage(document: dict[str, Any]) -> tuple[bool, bool]:
+    """Ask for the tokens in every event; whether the caller asked for them at the end, and in every event."""
+    options = document.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        return True, True  # the server refuses it
+    shows = bool(options and options.get("include_usage"))
+    often = shows and bool(options and options.get("continuous_usage_stats"))
+    document["stream_options"] = {**(options or {}), "include_usage": True, "continuous_usage_stats": True}
+    return shows, often
+
+
+def _prompts(document: dict[str, Any]) -> int:
+    prompts = document.get("prompt")
+    return len(prompts) if isinstance(prompts, list) and prompts and isinstance(prompts[0], str | list) else 1
+
+
+def _answers(document: dict[str, Any]) -> int:
+    answers = document.get("n")
+    is_number = isinstance(answers, int) and not isinstance(answers, bool)
+    return answers if is_number and isinstance(answers, int) and 1 <= answers <= _MOST_ANSWERS else 1
+
+
+def _most_tokens(document: dict[str, Any]) -> int | None:
+    for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
+        most = document.get(name)
+        if isinstance(most, int) and not isinstance(most, bool) and 0 < most <= 10**9:
+            return most
+    return None
+
+
+def _bytes_of(value: object) -> int:
+    """Bytes of the text in a part of the document; media count as many as an image of Gemma."""
+    total, rest = 0, [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            total += _BYTES_A_MEDIUM if item.startswith("data:") else len(item)
+        elif isinstance(item, int | float):
+            total += _BYTES_A_TOKEN  # one token of a prompt of tokens
+        elif isinstance(item, list):
+            rest.extend(item)
+        elif isinstance(item, dict):
+            for name, part in item.items():
+                if name in ("image_url", "input_audio", "video_url", "audio_url", "source"):
+                    total += _BYTES_A_MEDIUM
+                else:
+                    rest.append(part)
+    return total

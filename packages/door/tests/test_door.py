@@ -1,0 +1,199 @@
+"""The door with real connections: what passes it, how, and what is counted for a key."""
+
+import asyncio
+import json
+
+import pytest
+
+from door_support.running import CHAT, read_answer, running_door
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+WHOLE = {"id": "c", "choices": [{"index": 0, "message": {"content": "hi"}}], "usage": USAGE}
+
+
+def chunk(number, usage=None, index=0):
+    document = {"id": "c", "choices": [{"index": index, "delta": {"content": f"t{number}"}}]}
+    return document | ({"usage": {"prompt_tokens": 7, "completion_tokens": usage}} if usage is not None else {})
+
+
+async def answer_whole(received):
+    await received.answer(200, WHOLE)
+
+
+async def stream_three(received):
+    await received.begin_stream()
+    for number in (1, 2, 3):
+        await received.event(chunk(number, number))
+    await received.event({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+    await received.event(b"[DONE]")
+    await received.end_stream()
+
+
+def run(script, steps, **limits):
+    async def inside():
+        async with running_door(script, **limits) as door:
+            return await asyncio.wait_for(steps(door), 20)
+
+    return asyncio.run(inside())
+
+
+def test_a_request_with_a_key_passes_with_the_identity_of_the_door_alone():
+    async def steps(door):
+        headers = ["X-Api-Key: " + door.key, "Cookie: a=b", "X-Goog-Iap-Jwt-Assertion: x", "X-Request-Id: r1"]
+        answer = await door.ask(f"{CHAT}?key={door.key}", headers=headers)
+        usage = await door.usage()
+        return door, answer, usage
+
+    door, answer, usage = run(answer_whole, steps)
+    received = door.received[0]
+    assert (answer.status, answer.document()) == (200, WHOLE)
+    assert received.line == f"POST {CHAT} HTTP/1.1"
+    assert door.key not in str(received.headers) + received.body.decode()
+    assert received.headers["x-serverless-authorization"] == "Bearer header.e30.1"
+    assert set(received.headers) == {
+        "host",
+        "accept-encoding",
+        "x-serverless-authorization",
+        "content-type",
+        "content-length",
+        "x-request-id",
+    }
+    assert door.google.audiences == ["https://llm.example"]
+    assert (usage.requests, usage.failures, usage.prompt_tokens, usage.completion_tokens) == (1, 0, 7, 5)
+    line = next(line for line in door.lines if line.get("path"))
+    assert (line["path"], line["status"], line["prompt_tokens"], line["team"]) == (CHAT, 200, 7, "search")
+    assert door.key not in json.dumps(door.lines)
+
+
+def test_a_stream_passes_as_if_the_door_had_asked_for_nothing():
+    async def steps(door):
+        answer = await door.ask(document={"model": "gemma", "messages": [], "stream": True})
+        return door, answer, await door.usage()
+
+    door, answer, usage = run(stream_three, steps)
+    events = [chunk(1), chunk(2), chunk(3)]
+    expected = "".join(f"data: {json.dumps(event, separators=(',', ':'))}\n\n" for event in events) + "data: [DONE]\n\n"
+    assert answer.body.decode() == expected
+    assert door.received[0].document()["stream_options"] == {"include_usage": True, "continuous_usage_stats": True}
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.estimated_requests) == (7, 3, 0)
+
+
+@pytest.mark.parametrize(("often", "running"), [(False, None), (True, 1)])
+def test_a_stream_has_the_tokens_that_its_caller_asked_for(often, running):
+    async def steps(door):
+        options = {"include_usage": True, "continuous_usage_stats": often}
+        return await door.ask(document={"model": "gemma", "messages": [], "stream": True, "stream_options": options})
+
+    body = run(stream_three, steps).body.decode()
+    first, *_, last, done, _ = body.split("\n\n")
+    assert (json.loads(first[6:]).get("usage") or {}).get("completion_tokens") == running
+    assert json.loads(last[6:])["usage"] == {"prompt_tokens": 7, "completion_tokens": 3}
+    assert done == "data: [DONE]"
+
+
+def test_a_caller_that_hangs_up_ends_its_request_and_is_counted_to_the_last_event():
+    ended = asyncio.Event()
+
+    async def endless(received):
+        await received.begin_stream()
+        for number in range(1, 4):
+            await received.event(chunk(number, number))
+        assert await received.reader.read(1) == b""
+        ended.set()
+
+    async def steps(door):
+        reader, writer = await door.connect()
+        body = b'{"model": "gemma", "messages": [], "stream": true}'
+        writer.write(door.head(length=len(body)) + body)
+        await reader.readuntil(b"t3")
+        writer.close()
+        await asyncio.wait_for(ended.wait(), 10)
+        return await door.usage()
+
+    usage = run(endless, steps)
+    assert (usage.requests, usage.failures, usage.prompt_tokens, usage.completion_tokens) == (1, 0, 7, 3)
+    assert usage.estimated_requests == 0
+
+
+def test_a_kept_connection_serves_requests_one_after_another():
+    async def steps(door):
+        reader, writer = await door.connect()
+        body = b'{"model": "gemma"}'
+        request = door.head(length=len(body)) + body
+        writer.write(request * 3)
+        answers = [await read_answer(reader) for _ in range(3)]
+        writer.close()
+        return answers, {received.writer for received in door.received}
+
+    answers, connections = run(answer_whole, steps)
+    assert [answer.status for answer in answers] == [200] * 3
+    assert len(connections) == 1
+
+
+def test_a_stream_that_breaks_ends_with_an_error_and_no_end():
+    async def broken(received):
+        await received.begin_stream()
+        await received.event(chunk(1, 1))
+        received.writer.close()
+
+    async def steps(door):
+        body = b'{"model": "gemma", "stream": true}'
+        return await door.raw(door.head(length=len(body)) + body), await door.usage()
+
+    data, usage = run(broken, steps)
+    assert b'"stream_broken"' in data
+    assert not data.endswith(b"0\r\n\r\n")
+    assert (usage.failures, usage.completion_tokens) == (1, 1)
+
+
+def test_a_page_of_the_platform_becomes_an_error_of_the_door():
+    async def page(received):
+        await received.answer(429, b"<html>no instance</html>", b"content-type: text/html\r\n")
+
+    async def steps(door):
+        answer = await door.ask("/v1/messages")
+        return answer, await door.usage()
+
+    answer, usage = run(page, steps)
+    assert (answer.status, answer.document()["error"]["type"]) == (503, "overloaded_error")
+    assert (answer.headers["retry-after"], usage.failures, usage.prompt_tokens) == ("10", 1, 0)
+
+
+def test_an_identity_that_is_refused_is_renewed_once():
+    async def refuse_first(received):
+        if received.headers["x-serverless-authorization"].endswith(".1"):
+            await received.answer(401, b"<html></html>", b"content-type: text/html\r\n")
+        else:
+            await received.answer(200, WHOLE)
+
+    async def steps(door):
+        return (await door.ask()).status, len(door.received)
+
+    assert run(refuse_first, steps) == (200, 2)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "unit"),
+    [
+        ({"requests_per_minute": 2}, 429, "requests"),
+        ({"tokens_per_minute": 20}, 429, "tokens"),
+        ({"tokens_per_day": 20}, 429, "tokens"),
+    ],
+)
+def test_a_limit_refuses_the_request_after_it_is_reached(limits, code, unit):
+    async def steps(door):
+        answers = [await door.ask() for _ in range(3)]
+        return answers, await door.usage()
+
+    answers, usage = run(answer_whole, steps, **limits)
+    assert [answer.status for answer in answers] == [200, 200, code]
+    assert answers[2].document()["error"]["type"] == unit
+    assert int(answers[2].headers["retry-after"]) >= 1
+    assert (usage.requests, usage.refused) == (2, 1)
+
+
+def test_a_key_for_some_models_is_refused_for_others():
+    async def steps(door):
+        return [(await door.ask(document={"model": name})).status for name in ("gemma", "other")], len(door.received)
+
+    assert run(answer_whole, steps, models=("gemma",)) == ([200, 403], 1)
