@@ -44,6 +44,7 @@ from bezel_localcloud.services.cloud_run.runtime.container_command import Comman
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
 from bezel_localcloud.services.cloud_run.runtime.jobs import JobRunner
 from bezel_localcloud.services.machines.reconciler import MachineReconciler
+from bezel_localcloud.services.monitoring.prometheus_series import PrometheusSeries
 from bezel_localcloud.services.monitoring.quota_use import QuotaUseSampler
 from bezel_localcloud.services.monitoring.service_use import ServiceUseSampler
 from bezel_localcloud.services.scheduler.dispatcher import JobDispatcher
@@ -113,6 +114,7 @@ class Cloud:
         self.machines = MachineReconciler(self)
         self.quota_use = QuotaUseSampler(self)
         self.service_use = ServiceUseSampler(self)
+        self.prometheus_series = PrometheusSeries(self.store)
         self.scheduler = JobDispatcher(self)
 
     def _heed_full_disk(self) -> None:

@@ -26,6 +26,9 @@ CREATE TABLE IF NOT EXISTS payloads (name TEXT PRIMARY KEY, data BLOB NOT NULL) 
 CREATE TABLE IF NOT EXISTS operations (name TEXT PRIMARY KEY, body TEXT NOT NULL, ends REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY, time REAL NOT NULL, entry TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS log_time ON log (time);
+CREATE TABLE IF NOT EXISTS scrapes (
+  id INTEGER PRIMARY KEY, target TEXT NOT NULL, time REAL NOT NULL, body BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS scrapes_target ON scrapes (target, time);
 CREATE INDEX IF NOT EXISTS log_insert_id ON log (
   time, CASE WHEN json_valid(entry) THEN json_extract(entry, '$.insertId') END);
 """
@@ -89,7 +92,7 @@ class Store:
         with self.transaction():
             self._kept.clear()
             kept = {key: self.setting(key) for key in keep}
-            for table in ("settings", "resources", "policies", "payloads", "operations", "log"):
+            for table in ("settings", "resources", "policies", "payloads", "operations", "log", "scrapes"):
                 self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
             for key, value in kept.items():
                 self.set_setting(key, value)
@@ -256,6 +259,20 @@ class Store:
             "AND CASE WHEN json_valid(entry) THEN json_extract(entry, '$.insertId') END = ?"
         )
         return self._connection.execute(query, (time, insert_id)).fetchone() is not None
+
+    def add_scrape(self, target: str, time: float, body: bytes) -> None:
+        """Append a scrape of a target at a time (Unix seconds)."""
+        self._connection.execute("INSERT INTO scrapes (target, time, body) VALUES (?, ?, ?)", (target, time, body))
+
+    def scrapes(self) -> Iterator[tuple[float, bytes]]:
+        """(Unix seconds, body) of every scrape in the order in which they were added."""
+        yield from self._connection.execute("SELECT time, body FROM scrapes ORDER BY id")
+
+    def delete_scrapes(self, target: str, times: Iterable[float]) -> None:
+        """Delete the scrapes of a target at some times."""
+        with self.transaction():
+            rows = [(target, time) for time in times]
+            self._connection.executemany("DELETE FROM scrapes WHERE target = ? AND time = ?", rows)
 
     def log_slice(
         self,

@@ -4,7 +4,7 @@ Owns the shapes. Leaves composition to `bezel_localcloud.cloud`, so that users o
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from starlette.types import ASGIApp
@@ -27,6 +27,7 @@ from bezel_localcloud.machines.lifecycle import Life
 from bezel_localcloud.machines.node_spec import NodeHost
 from bezel_localcloud.processes.sockets import Sockets
 from bezel_localcloud.routing.generation import Generation
+from bezel_localcloud.routing.prometheus_samples import ScrapedSample, StoredSeries
 
 
 class Series(NamedTuple):
@@ -188,6 +189,18 @@ class ServiceUse(Protocol):
         """The samples of each series that can be read by now, oldest first."""
 
 
+class WrittenSeries(Protocol):
+    """Stores the Prometheus series that collectors write."""
+
+    def write(
+        self, time: float, resource: Mapping[str, str], samples: Iterable[ScrapedSample], since: float | None = None
+    ) -> list[ScrapedSample]:
+        """Add the samples of a scrape; return those that are not newer than the last one of their series."""
+
+    def series(self) -> Iterator[StoredSeries]:
+        """Every series."""
+
+
 class Context(Protocol):
     """One project of the embedded cloud.
 
@@ -238,6 +251,10 @@ class Context(Protocol):
     @property
     def service_use(self) -> ServiceUse:
         """Samples of the instances of services."""
+
+    @property
+    def prometheus_series(self) -> WrittenSeries:
+        """Series that collectors write."""
 
     @property
     def scheduler(self) -> Scheduler:
