@@ -13,6 +13,7 @@ from bezel_localcloud.access.permissions import PROJECT_NAME, Access
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel_localcloud.core.files.blobs import BlobFiles
 from bezel_localcloud.core.files.objects import ObjectFiles
+from bezel_localcloud.core.files.secret_folders import SecretFolders
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.logbook import Logbook
 from bezel_localcloud.core.operations import Operations
@@ -70,6 +71,7 @@ class Cloud:
         base: Address of the APIs, set once the daemon listens.
         faults: Injected failures.
         sockets: Socket files that instances listen on.
+        secret_folders: Secrets that instances mount.
         nodes: Runs the machines of the TPU API and of Compute Engine.
         generation: What the project is of those that the daemon has served.
     """
@@ -105,6 +107,7 @@ class Cloud:
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.issuers = IssuerKeys(pace)
         self.sockets = Sockets(layout.sockets)
+        self.secret_folders = SecretFolders(layout.secret_files)
         self.services = Controller(self, launcher, timing)
         self.jobs = JobRunner(self, launcher, timing)
         self.balancers = Balancers(self)

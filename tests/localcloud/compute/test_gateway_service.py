@@ -183,7 +183,7 @@ def test_another_image_runs_as_its_program_or_says_why_it_cannot():
         "",
     ]
     spec = SimpleNamespace(command=("sh",), args=("-c", "x"))
-    container = SimpleNamespace(spec=spec, environment={"A": "b", "PORT": "80"}, address="/s/1:8080")
+    container = SimpleNamespace(spec=spec, environment={"A": "b", "PORT": "80"}, mounts={}, address="/s/1:8080")
     command = program(container, "sh")
     assert command.argv == ("sh", "-c", "x")
     assert [command.environment[name] for name in ("A", "PORT", "GATEWAY_ADDRESS")] == ["b", "8080", "unix@/s/1"]

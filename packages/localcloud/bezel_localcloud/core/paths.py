@@ -59,6 +59,7 @@ class Paths:
         certificates: Certificate of the https port, and the authority that clients trust.
         balancer_authority: Certificate of the authority that clients of load balancers trust.
         sockets: Socket files that instances listen on.
+        secret_files: Secrets that containers mount, a folder for each instance and secret.
         nodes: File systems of the machines.
         hub: Repositories that were put on the model hub, one file each.
         seeded: Notes of commands on what they have put into the project already.
@@ -85,6 +86,7 @@ class Paths:
         self.certificates = root / "certificates"
         self.balancer_authority = self.certificates / "balancer-authority.pem"
         self.sockets = root / "sockets"
+        self.secret_files = root / "secret-files"
         self.nodes = root / "nodes"
         self.hub = root / "hub"
         self.seeded = root / "seeded"
@@ -123,7 +125,14 @@ class Paths:
 
     def delete_contents(self) -> None:
         """Delete the files of the project's resources; the store has their rows."""
-        for folder in (*self._content_folders(), self.blobs.parent, self.nodes, self.hub, self.seeded):
+        for folder in (
+            *self._content_folders(),
+            self.secret_files,
+            self.blobs.parent,
+            self.nodes,
+            self.hub,
+            self.seeded,
+        ):
             shutil.rmtree(folder, ignore_errors=True)
         self._create_folders()
 

@@ -15,6 +15,7 @@ from bezel_localcloud.access.permissions import Access
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.files.blobs import BlobFiles
 from bezel_localcloud.core.files.objects import ObjectFiles
+from bezel_localcloud.core.files.secret_folders import SecretFolders
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.logbook import Logbook
 from bezel_localcloud.core.operations import Operations
@@ -208,6 +209,7 @@ class Context(Protocol):
         base: Address of the APIs, set once the daemon listens.
         faults: Injected failures.
         sockets: Socket files that instances listen on.
+        secret_folders: Secrets that instances mount.
         nodes: Runs the machines of the TPU API and of Compute Engine.
         generation: What the project is of those that the daemon has served.
     """
@@ -226,6 +228,7 @@ class Context(Protocol):
     tokens: Tokens
     issuers: IssuerKeys
     sockets: Sockets
+    secret_folders: SecretFolders
     holds: Breakpoints
 
     @property

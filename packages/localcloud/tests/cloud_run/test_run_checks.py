@@ -167,7 +167,9 @@ def test_what_goes_beyond_a_bound_is_named_with_its_field_and_nothing_else(chang
 
 
 def test_a_mount_has_an_absolute_path():
-    service = change(L4, template__volumes=[{"name": "x"}], container__volumeMounts=[{"name": "x", "mountPath": "x"}])
+    service = change(
+        L4, template__volumes=[{"name": "x", "gcs": {}}], container__volumeMounts=[{"name": "x", "mountPath": "x"}]
+    )
     assert problems_of(service) == [(f"{CONTAINER}.volume_mounts", "mount path 'x' is not absolute")]
 
 

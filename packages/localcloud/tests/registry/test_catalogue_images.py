@@ -11,7 +11,7 @@ from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.images import upstream_image, upstream_manifest
 from bezel_localcloud.services.artifact_registry.manifests import parse_manifest
 
-NAMES = [("docker.io", name) for name in ("vllm/vllm-openai", "vllm/vllm-tpu", "library/haproxy")]
+NAMES = [("docker.io", name) for name in ("vllm/vllm-openai", "vllm/vllm-tpu", "library/haproxy", "library/python")]
 NAMES.append(("localhost", "bezel-bench"))
 
 

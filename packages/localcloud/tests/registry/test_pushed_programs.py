@@ -47,7 +47,9 @@ def push(registry, config, kind=CONFIG):
 
 def command_of(registry, image, command=(), args=()):
     """("vllm", its arguments), or the words of a program."""
-    spec = SimpleNamespace(image=image, command=command, args=args, environment=(), mounts=(), service_account="a")
+    spec = SimpleNamespace(
+        image=image, command=command, args=args, environment=(), mounts=(), secrets=(), service_account="a"
+    )
 
     def launcher(container):
         return Command(("vllm", *container.args), {})
@@ -77,7 +79,9 @@ def test_a_pushed_image_of_vllm_runs_as_one(registry, entrypoint):
 def test_another_pushed_image_is_refused_by_its_command(registry, config):
     """Another pushed image is refused by its command instead of running as a vLLM."""
     push(registry, config)
-    with pytest.raises(RevisionFailureError, match="localcloud starts bezel, haproxy and vllm in place of images"):
+    with pytest.raises(
+        RevisionFailureError, match="localcloud starts bezel, haproxy, python and vllm in place of images"
+    ):
         command_of(registry, f"{IMAGE}:1")
     assert command_of(registry, f"{IMAGE}:1", WORKER) == WORKER
 

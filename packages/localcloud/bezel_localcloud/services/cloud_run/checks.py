@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.http.messages import snake
+from bezel_localcloud.services.cloud_run.containers.volumes import mount_violations, volume_violations
 from bezel_localcloud.services.cloud_run.quotas import Granted, initial_values, quota_violations
 from bezel_localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 
@@ -50,7 +51,8 @@ def _violations(service: Json, service_id: str, location: str) -> Iterator[Viola
     yield from _names(service, template, service_id)
     yield from _ports(template)
     yield from _environment(container)
-    yield from _volumes(template, container)
+    yield from volume_violations(template)
+    yield from mount_violations(template, container, _CONTAINER)
 
 
 def between(field: str, value: float, low: int, high: int, unit: str = "") -> Iterator[Violation]:
@@ -214,12 +216,3 @@ def _environment(container: Json) -> Iterator[Violation]:
             yield f"{_CONTAINER}.env", f"'{name}' is not a name for an environment variable"
     for name in sorted(name for name, times in Counter(names).items() if times > 1):
         yield f"{_CONTAINER}.env", f"'{name}' is given more than once"
-
-
-def _volumes(template: Json, container: Json) -> Iterator[Violation]:
-    volumes = {volume.get("name") for volume in template.get("volumes") or []}
-    for mount in container.get("volumeMounts") or []:
-        if mount.get("name") not in volumes:
-            yield f"{_CONTAINER}.volume_mounts", f"no volume is named '{mount.get('name')}'"
-        if not str(mount.get("mountPath", "")).startswith("/"):
-            yield f"{_CONTAINER}.volume_mounts", f"mount path '{mount.get('mountPath', '')}' is not absolute"

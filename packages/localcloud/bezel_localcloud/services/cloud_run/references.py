@@ -3,6 +3,7 @@
 import re
 
 from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.files.secret_folders import FileContent
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER, RUN_AGENT
 from bezel_localcloud.faults.platform import gpu_quota, hides_secret
@@ -11,8 +12,9 @@ from bezel_localcloud.services.artifact_registry.images import parse_reference
 from bezel_localcloud.services.artifact_registry.registry import find_image
 from bezel_localcloud.services.cloud_quotas.in_force import value_in
 from bezel_localcloud.services.cloud_run import failures
+from bezel_localcloud.services.cloud_run.containers.volumes import BucketMount, SecretMount
 from bezel_localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
-from bezel_localcloud.services.cloud_run.spec import Mount, RevisionSpec
+from bezel_localcloud.services.cloud_run.spec import RevisionSpec
 from bezel_localcloud.services.secret_manager.api import find_version, payload_of
 
 RUN = "run.googleapis.com"
@@ -74,9 +76,26 @@ def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
 
 
 def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
-    secret, version = str(source.get("secret", "")).rpartition("/")[2], str(source.get("version") or "latest")
+    secret, version = str(source.get("secret", "")), str(source.get("version") or "latest")
+    try:
+        return _payload(cloud, spec, secret, version).decode()
+    except UnicodeDecodeError:
+        text = f"Secret {_shown(secret, version)} is not UTF-8 text."
+        raise failures.secret_failure(text, "FAILED_PRECONDITION") from None
+
+
+def _shown(secret: str, version: str) -> str:
+    return f"projects/{PROJECT_NUMBER}/secrets/{secret.rpartition('/')[2]}/versions/{version}"
+
+
+def _payload(cloud: Context, spec: RevisionSpec, secret: str, version: str) -> bytes:
+    """Return the bytes of a secret's version, read as the service account of a container.
+
+    Raises:
+        RevisionFailureError: If it does not exist or is not readable; the error never holds a value.
+    """
+    shown, secret = _shown(secret, version), secret.rpartition("/")[2]
     name = f"projects/{PROJECT}/secrets/{secret}"
-    shown = f"projects/{PROJECT_NUMBER}/secrets/{secret}/versions/{version}"
     if not cloud.access.allows(spec.service_account, "secretmanager.versions.access", name):
         text = (
             f"Permission denied on secret: {shown} for Revision service account {spec.service_account}. The service "
@@ -87,12 +106,24 @@ def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
     try:
         if hides_secret(cloud.faults, name):
             raise ApiError("NOT_FOUND", f"Secret [projects/{PROJECT_NUMBER}/secrets/{secret}] not found.")  # noqa: TRY301
-        return payload_of(cloud.store, *find_version(cloud, name, version)).decode()
+        return payload_of(cloud.store, *find_version(cloud, name, version))
     except ApiError as error:
         text = f"Secret {shown} was not found or cannot be read: {error.message}"
         raise failures.secret_failure(text, error.code) from None
-    except UnicodeDecodeError:
-        raise failures.secret_failure(f"Secret {shown} is not UTF-8 text.", "FAILED_PRECONDITION") from None
+
+
+def resolve_secret_mounts(cloud: Context, spec: RevisionSpec) -> dict[SecretMount, list[FileContent]]:
+    """Return the files of each secret that a container mounts, read as its service account.
+
+    Raises:
+        RevisionFailureError: A secret or a version does not exist or is not readable.
+    """
+    return {
+        mount: [
+            FileContent(file.path, file.mode, _payload(cloud, spec, mount.secret, file.version)) for file in mount.files
+        ]
+        for mount in spec.secrets
+    }
 
 
 def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
@@ -116,7 +147,7 @@ def _missing_permissions(cloud: Context, spec: RevisionSpec, bucket: str) -> lis
     return [permission for permission in _READING if not allows(account, permission, f"projects/_/buckets/{bucket}")]
 
 
-def _mount(cloud: Context, spec: RevisionSpec, mount: Mount) -> str:
+def _mount(cloud: Context, spec: RevisionSpec, mount: BucketMount) -> str:
     begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
     if cloud.store.get("bucket", mount.bucket) is None:
         raise failures.ContainerFailureError(f"{begin}: bucket not found. Create it, or name the right one.")

@@ -8,6 +8,12 @@ from pathlib import Path
 
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT
+from bezel_localcloud.services.cloud_run.containers.volumes import (
+    BucketMount,
+    SecretMount,
+    bucket_mounts,
+    secret_mounts,
+)
 
 GIB = 1024**3
 _UNITS = {"": 1, "k": 1000, "M": 1000**2, "G": 1000**3, "Ki": 1024, "Mi": 1024**2, "Gi": GIB}
@@ -66,16 +72,6 @@ class ProbeSpec:
 
 
 @dataclass(frozen=True)
-class Mount:
-    """A bucket mounted as a folder of the container."""
-
-    volume: str
-    path: str
-    bucket: str
-    only_dir: str
-
-
-@dataclass(frozen=True)
 class RevisionSpec:
     """Fields of a revision that its instances need."""
 
@@ -94,7 +90,8 @@ class RevisionSpec:
     min_instances: int
     max_instances: int
     service_account: str
-    mounts: tuple[Mount, ...]
+    mounts: tuple[BucketMount, ...]
+    secrets: tuple[SecretMount, ...]
     startup: ProbeSpec
     liveness: ProbeSpec | None
     readiness: ProbeSpec | None = None
@@ -126,7 +123,8 @@ def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
         min_instances=max(int(s.get("minInstanceCount") or 0) for s in (scaling, service_scaling)),
         max_instances=min(maxima, default=limits()["instances"]["default_max"]),
         service_account=template.get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT,
-        mounts=_mounts(template, container),
+        mounts=bucket_mounts(template, container),
+        secrets=secret_mounts(template, container),
         # Without a probe the platform waits four minutes for the port.
         startup=probe(startup) if startup else ProbeSpec(None, 0, 0.0, 240.0, 240.0, 1),
         liveness=probe(container["livenessProbe"]) if container.get("livenessProbe") else None,
@@ -151,15 +149,3 @@ def probe(body: Json) -> ProbeSpec:
         period=float(body.get("periodSeconds") or 10),
         failures=int(body.get("failureThreshold") or 3),
     )
-
-
-def _mounts(template: Json, container: Json) -> tuple[Mount, ...]:
-    volumes = {volume.get("name"): volume for volume in template.get("volumes") or []}
-    mounts = []
-    for entry in container.get("volumeMounts") or []:
-        if (bucket := (volumes.get(entry.get("name")) or {}).get("gcs")) is None:
-            continue
-        options = dict(option.partition("=")[::2] for option in bucket.get("mountOptions") or [])
-        only_dir = "/".join(part for part in (options.get("only-dir", ""), entry.get("subPath", "")) if part)
-        mounts.append(Mount(entry["name"], entry.get("mountPath", ""), bucket.get("bucket", ""), only_dir))
-    return tuple(mounts)

@@ -21,12 +21,14 @@ from bezel_localcloud.services.artifact_registry.images import program_of, progr
 from bezel_localcloud.services.artifact_registry.registry import pushed_entrypoint
 from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
-from bezel_localcloud.services.cloud_run.references import resolve_environment, resolve_mounts
+from bezel_localcloud.services.cloud_run.references import resolve_environment, resolve_mounts, resolve_secret_mounts
 from bezel_localcloud.services.cloud_run.spec import GIB, RevisionSpec
 from bezel_localcloud.services.compute.vpc import with_loopback
 
 # Commands that serve in a vLLM image; its own entrypoint is the first.
 _ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))
+# Names that start this interpreter, alone: a stock image of Python has the standard library.
+_PYTHON = ("python", "python3")
 # Variables of the machine that an interpreter and a real engine need; no others of the daemon's environment are passed.
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -56,11 +58,17 @@ class ContainerLaunch:
 
 @dataclass(frozen=True)
 class Command:
-    """Command to execute, and the messages about it for the platform's log."""
+    """Command to execute.
+
+    Attributes:
+        notes: Messages about it for the platform's log.
+        folders: Folders made for it, which are removed when it has ended.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     notes: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
 
 
 def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
@@ -106,7 +114,8 @@ def environment_of(container: ContainerLaunch) -> dict[str, str]:
 def program(container: ContainerLaunch, name: str) -> Command:
     """A program of this machine, with the container's own command and environment.
 
-    It listens at `GATEWAY_ADDRESS` and `PORT`, which HAProxy joins to the path of a socket.
+    It listens at `GATEWAY_ADDRESS` or `DOOR_ADDRESS`, `unix@PATH`, and `PORT`: HAProxy joins them with a colon to the
+    path of a socket. A word of the command that is a path in a mounted volume is the path of the file on this machine.
 
     Args:
         container: The container to start; its `args` are ignored.
@@ -117,12 +126,23 @@ def program(container: ContainerLaunch, name: str) -> Command:
     """
     if not container.spec.command:
         raise ContainerFailureError(f"localcloud starts {name} by a command only: set the container's command.")
+    words = tuple(_on_this_machine(word, container.mounts) for word in (*container.spec.command, *container.spec.args))
+    if words[0] in _PYTHON:
+        words = (sys.executable, "-I", "-S", *words[1:])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    if shutil.which(name, path=path) is None:
+    if shutil.which(words[0] if name in _PYTHON else name, path=path) is None:
         raise ContainerFailureError(f"{name} is not on PATH: run `make setup`, or install it.")
     address, _, port = container.address.rpartition(":")
-    variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}"}
-    return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
+    variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}", "DOOR_ADDRESS": f"unix@{address}"}
+    return Command(words, {**container.environment, **variables})
+
+
+def _on_this_machine(word: str, mounts: Mapping[str, str]) -> str:
+    """A word of a command line; the path of a file in a mounted volume as this machine has it."""
+    for mount, folder in mounts.items():
+        if word.startswith(f"{mount.rstrip('/')}/"):
+            return f"{folder}{word.removeprefix(mount.rstrip('/'))}"
+    return word
 
 
 def simulated_server(container: ContainerLaunch) -> Command:
@@ -201,16 +221,25 @@ def container_command(
         RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
     runs, variables = _program_of(cloud, spec), resolve_environment(cloud, spec)
-    own_variables = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | passed_on(variables)
+    mounts, secrets = resolve_mounts(cloud, spec), resolve_secret_mounts(cloud, spec)
+    folders = {mount: cloud.secret_folders.new() for mount in secrets}
+    addresses = {
+        "HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}",
+        "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{cloud.base}/storage/v1/",
+    }
+    own_variables = addresses | passed_on(variables)
     container = ContainerLaunch(
         args=() if runs else serve_arguments(spec.command, spec.args),
         environment={**own_variables, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
         faults=cloud.faults.container_file,
-        mounts=resolve_mounts(cloud, spec),
+        mounts=mounts | {mount.path: str(folder / mount.sub_path) for mount, folder in folders.items()},
         spec=spec,
         address=address,
         speed=speed,
         release=release_of(cloud, spec.image),
     )
     command = program(_in_network(cloud, container), runs) if runs else launcher(container)
-    return replace(command, notes=(*command.notes, *notes_of_withheld(variables)))
+    # Last, so that a failure before leaves no file behind.
+    for mount, folder in folders.items():
+        cloud.secret_folders.write(folder, secrets[mount])
+    return replace(command, notes=(*command.notes, *notes_of_withheld(variables)), folders=tuple(folders.values()))

@@ -6,6 +6,7 @@ Owns the process from start to the last byte of its output. Leaves out the numbe
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -79,6 +80,7 @@ class Instance:
         self._process: asyncio.subprocess.Process | None = None
         self._guard: asyncio.subprocess.Process | None = None
         self._output: dict[str, Output] = {}
+        self._folders: tuple[Path, ...] = ()
 
     async def start(self, command: Command, reason: str) -> None:
         """Start the process and log the reason; its output goes to the log from now on.
@@ -90,6 +92,7 @@ class Instance:
         for note in command.notes:
             self._logbook.platform(self.source, "NOTICE", note)
         self._output = {name: Output() for name in ("stdout", "stderr")}
+        self._folders = command.folders
         try:
             self._process = await self._spawn(command)
             self._started_at = time.monotonic()
@@ -97,6 +100,7 @@ class Instance:
         except OSError:
             signal_group(self._process, signal.SIGKILL)
             self._close_output()
+            self._remove_folders()
             raise
         pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
         self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
@@ -120,6 +124,10 @@ class Instance:
     def _close_output(self) -> None:
         for pipe in self._output.values():
             pipe.close()
+
+    def _remove_folders(self) -> None:
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def healthy(self, probe: ProbeSpec, timing: InstanceTiming) -> bool:
         """Wait until a startup probe passes; False if the process ends or the probe's window does.
@@ -235,6 +243,7 @@ class Instance:
             self._logbook.platform(self.source, *self._last_words(code))
         self._report.close()
         self._socket.unlink(missing_ok=True)
+        self._remove_folders()
         if self._guard is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._guard.kill()

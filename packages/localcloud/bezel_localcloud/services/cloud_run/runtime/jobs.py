@@ -150,7 +150,6 @@ class JobRunner:
             "CLOUD_RUN_TASK_INDEX": str(task["index"]),
             "CLOUD_RUN_TASK_COUNT": str(execution["taskCount"]),
             "CLOUD_RUN_TASK_ATTEMPT": str(task.get("retried", 0)),
-            "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{self._cloud.base}/storage/v1/",
             # Not the user's home: a task must not find a login stored there.
             "HOME": str(self._cloud.layout.root),
             **metadata.environment(),

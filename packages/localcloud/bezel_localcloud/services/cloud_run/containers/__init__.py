@@ -1,0 +1,1 @@
+"""Parts of a revision's containers: volumes, order of their starts. Pure."""
