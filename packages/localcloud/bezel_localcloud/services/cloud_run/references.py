@@ -80,11 +80,11 @@ def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
     try:
         return _payload(cloud, spec, secret, version).decode()
     except UnicodeDecodeError:
-        text = f"Secret {_shown(secret, version)} is not UTF-8 text."
+        text = f"Secret {_version_name(secret, version)} is not UTF-8 text."
         raise failures.secret_failure(text, "FAILED_PRECONDITION") from None
 
 
-def _shown(secret: str, version: str) -> str:
+def _version_name(secret: str, version: str) -> str:
     return f"projects/{PROJECT_NUMBER}/secrets/{secret.rpartition('/')[2]}/versions/{version}"
 
 
@@ -94,7 +94,7 @@ def _payload(cloud: Context, spec: RevisionSpec, secret: str, version: str) -> b
     Raises:
         RevisionFailureError: If it does not exist or is not readable; the error never holds a value.
     """
-    shown, secret = _shown(secret, version), secret.rpartition("/")[2]
+    shown, secret = _version_name(secret, version), secret.rpartition("/")[2]
     name = f"projects/{PROJECT}/secrets/{secret}"
     if not cloud.access.allows(spec.service_account, "secretmanager.versions.access", name):
         text = (

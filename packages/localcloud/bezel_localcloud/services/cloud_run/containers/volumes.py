@@ -55,7 +55,7 @@ class SecretMount:
 def bucket_mounts(template: Json, container: Json) -> tuple[BucketMount, ...]:
     """The buckets that a container mounts."""
     mounts = []
-    for entry, volume in _mounted(template, container):
+    for entry, volume in _mounts_of(template, container):
         if (bucket := volume.get("gcs")) is not None:
             options = dict(option.partition("=")[::2] for option in bucket.get("mountOptions") or [])
             only_dir = "/".join(part for part in (options.get("only-dir", ""), entry.get("subPath", "")) if part)
@@ -66,7 +66,7 @@ def bucket_mounts(template: Json, container: Json) -> tuple[BucketMount, ...]:
 def secret_mounts(template: Json, container: Json) -> tuple[SecretMount, ...]:
     """The secrets that a container mounts; a volume without items is one file with the secret's name."""
     mounts = []
-    for entry, volume in _mounted(template, container):
+    for entry, volume in _mounts_of(template, container):
         if (source := volume.get("secret")) is not None:
             secret, mode = str(source.get("secret", "")), int(source.get("defaultMode") or MODE)
             items = source.get("items") or [{"path": secret.rpartition("/")[2], "version": "latest"}]
@@ -87,7 +87,7 @@ def volume_violations(template: Json) -> Iterator[tuple[str, str]]:
             yield field, f"volume '{name}' must have exactly one source"
         elif volume.get("secret") is not None:
             yield from _secret_violations(volume["secret"], f"{field}.secret")
-    for name in _repeated(volume.get("name", "") for volume in volumes):
+    for name in _duplicates(volume.get("name", "") for volume in volumes):
         yield "service.template.volumes", f"the name '{name}' is given more than once"
 
 
@@ -103,7 +103,7 @@ def mount_violations(template: Json, container: Json, field: str) -> Iterator[tu
             yield field, f"mount path '{path}': a secret cannot be mounted at or below {', '.join(_SYSTEM)}"
         if not path.startswith("/"):
             yield field, f"mount path '{path}' is not absolute"
-    for path in _repeated(str(mount.get("mountPath", "")).rstrip("/") for mount in mounts):
+    for path in _duplicates(str(mount.get("mountPath", "")).rstrip("/") for mount in mounts):
         yield field, f"mount path '{path}' is given more than once"
 
 
@@ -123,11 +123,11 @@ def _secret_violations(source: Json, field: str) -> Iterator[tuple[str, str]]:
     for name, mode in modes:
         if not 0 <= int(mode or 0) <= _HIGHEST_MODE:
             yield f"{field}.{name}", f"{mode} is not between 0 and {_HIGHEST_MODE} (0777)"
-    for path in _repeated(item.get("path", "") for item in items):
+    for path in _duplicates(item.get("path", "") for item in items):
         yield f"{field}.items", f"the path '{path}' is given more than once"
 
 
-def _mounted(template: Json, container: Json) -> Iterator[tuple[Json, Json]]:
+def _mounts_of(template: Json, container: Json) -> Iterator[tuple[Json, Json]]:
     """(mount, volume) of a container."""
     volumes = {volume.get("name"): volume for volume in template.get("volumes") or []}
     for entry in container.get("volumeMounts") or []:
@@ -138,5 +138,5 @@ def _is_below(path: str, folders: tuple[str, ...]) -> bool:
     return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
 
 
-def _repeated(names: Iterator[str]) -> list[str]:
+def _duplicates(names: Iterator[str]) -> list[str]:
     return sorted(name for name, times in Counter(names).items() if name and times > 1)

@@ -126,15 +126,15 @@ def program(container: ContainerLaunch, name: str) -> Command:
     """
     if not container.spec.command:
         raise ContainerFailureError(f"localcloud starts {name} by a command only: set the container's command.")
-    words = tuple(_on_this_machine(word, container.mounts) for word in (*container.spec.command, *container.spec.args))
-    if words[0] in _PYTHON:
-        words = (sys.executable, "-I", "-S", *words[1:])
+    argv = tuple(_on_this_machine(word, container.mounts) for word in (*container.spec.command, *container.spec.args))
+    if argv[0] in _PYTHON:
+        argv = (sys.executable, "-I", "-S", *argv[1:])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    if shutil.which(words[0] if name in _PYTHON else name, path=path) is None:
+    if shutil.which(argv[0] if name in _PYTHON else name, path=path) is None:
         raise ContainerFailureError(f"{name} is not on PATH: run `make setup`, or install it.")
     address, _, port = container.address.rpartition(":")
     variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}", "DOOR_ADDRESS": f"unix@{address}"}
-    return Command(words, {**container.environment, **variables})
+    return Command(argv, {**container.environment, **variables})
 
 
 def _on_this_machine(word: str, mounts: Mapping[str, str]) -> str:
