@@ -54,7 +54,8 @@ from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare
 from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.config.rollback_end import rollback_end
 from bezel_components.lookups.cloud_run import look_up_service
-from bezel_components.vllm_container import VllmContainer
+from bezel_components.metrics.sidecar import MetricsSidecar
+from bezel_components.vllm_container import CONTAINER, VllmContainer
 
 SERVICE_SECONDS = 2400
 """Time limit for a service's operation: the longest probe window, 30 minutes, and the steps before it."""
@@ -90,6 +91,8 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     """Arguments of `CloudRunGpuService`."""
 
     container: VllmContainer
+    sidecar: MetricsSidecar | None = None
+    """The collector that writes the server's series to Cloud Monitoring; None for none."""
     accelerator: str
     """Cloud Run's name, e.g. `nvidia-l4`."""
     zonal_redundancy: bool = False
@@ -229,6 +232,7 @@ def _tag_address(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None)
 
 
 def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str]) -> cloudrunv2.ServiceTemplateArgs:
+    sidecars = [] if args.sidecar is None else [args.sidecar]
     return cloudrunv2.ServiceTemplateArgs(
         annotations={name: value for name, value in annotations.items() if value} or None,
         execution_environment="EXECUTION_ENVIRONMENT_GEN2",
@@ -240,7 +244,13 @@ def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str]) -> clou
         ),
         max_instance_request_concurrency=args.request_concurrency,
         timeout=f"{args.timeout_seconds}s",
-        containers=[args.container.cloud_run_container(args.image)],
-        volumes=[mount.cloud_run_volume() for mount in args.container.mounts],
+        containers=[
+            args.container.cloud_run_container(args.image),
+            *(each.cloud_run_container(CONTAINER) for each in sidecars),
+        ],
+        volumes=[
+            *(mount.cloud_run_volume() for mount in args.container.mounts),
+            *(each.cloud_run_volume() for each in sidecars),
+        ],
         vpc_access=args.vpc.cloud_run_access() if args.vpc else None,
     )

@@ -1,8 +1,8 @@
 """Service account of a model server, with the few rights that it has.
 
 Owns the account and its access to the named secrets. Leaves the right to read the weights to `WeightsBucket`, which
-knows the bucket. Grants nothing on the project unless the server writes log entries itself: Cloud Run's platform writes
-logs and metrics, and its own agent pulls images.
+knows the bucket. Grants nothing on the project unless the server writes log entries or series itself: Cloud Run's
+platform writes logs and its own metrics, and its own agent pulls images.
 
 Example:
     ```python
@@ -20,7 +20,10 @@ from bezel_base.errors import Problem
 from bezel_base.text.shell import shell_word
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.explained_errors import REFUSED, explaining
-from bezel_components.base.granted_roles import LOG_WRITER, SECRET_ACCESSOR
+from bezel_components.base.granted_roles import LOG_WRITER, METRIC_WRITER, SECRET_ACCESSOR
+
+_NAMES = {LOG_WRITER: ("log-writer", "refused-grant"), METRIC_WRITER: ("metric-writer", "refused-metric-writer")}
+"""Role on the project -> ends of the names of its grant and of the hook that explains a refusal."""
 
 
 class RuntimeIdentityArgs(ComponentArgs):
@@ -35,6 +38,9 @@ class RuntimeIdentityArgs(ComponentArgs):
     """Ids of Secret Manager secrets of the same project whose values the server reads."""
     writes_logs: bool = False
     """Whether it writes log entries itself, as a leased machine does: it then has that role on the project."""
+    writes_metrics: bool = False
+    """Whether a collector beside it writes its series: it then has that role on the project, and the one for log
+    entries, which Google's page on the collector asks for too."""
 
 
 class RuntimeIdentity(pulumi.ComponentResource):
@@ -68,19 +74,17 @@ class RuntimeIdentity(pulumi.ComponentResource):
                         ),
                     ),
                 )
-        if args.writes_logs:
+        for role, problem in _roles_on_project(args).items():
             from pulumi_gcp.projects import IAMMember
 
+            resource, hook = _NAMES[role]
             IAMMember(
-                f"{name}-log-writer",
+                f"{name}-{resource}",
                 project=args.project,
-                role=LOG_WRITER,
+                role=role,
                 member=self.member,
                 opts=child_options(
-                    self,
-                    opts,
-                    depends_on=[account],
-                    hooks=explaining(f"{name}-refused-grant", REFUSED, _refused_grant(args.project)),
+                    self, opts, depends_on=[account], hooks=explaining(f"{name}-{hook}", REFUSED, problem)
                 ),
             )
         self.register_outputs({"email": self.email, "member": self.member})
@@ -134,11 +138,26 @@ def _missing_secret(secret: str, project: str) -> Problem:
     )
 
 
-def _refused_grant(project: str) -> Problem:
+def _roles_on_project(args: RuntimeIdentityArgs) -> dict[str, Problem]:
+    """The roles on the project, each with what it means that it cannot be granted."""
+    roles: dict[str, Problem] = {}
+    if args.writes_logs or args.writes_metrics:
+        setting, consequence = "metrics", "the collector could not write to the log."
+        if args.writes_logs:
+            setting = "alerts"
+            consequence = "the machines could not write the notice before their leases end, and no alert would open."
+        roles[LOG_WRITER] = _refused_grant(LOG_WRITER, args.project, consequence, setting)
+    if args.writes_metrics:
+        consequence = "the collector could not write the server's figures, and no chart or alert would have any."
+        roles[METRIC_WRITER] = _refused_grant(METRIC_WRITER, args.project, consequence, "metrics")
+    return roles
+
+
+def _refused_grant(role: str, project: str, consequence: str, setting: str) -> Problem:
     return Problem(
-        f"{LOG_WRITER} on the project {project}",
+        f"{role} on the project {project}",
         "cannot be granted",
-        "the machines could not write the notice before their leases end, and no alert would open.",
+        consequence,
         "give the account that deploys resourcemanager.projects.setIamPolicy for this one role (docs/leases.md, "
-        "Requirements of the project), or set `bezel:observability.alerts` to false.",
+        f"Requirements of the project), or set `bezel:observability.{setting}` to false.",
     )

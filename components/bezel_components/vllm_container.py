@@ -26,6 +26,8 @@ from pydantic import Field, model_validator
 from bezel.planner.base.deployment import HEALTH_PATH, LIVENESS, MOUNT_FLAGS
 from bezel_components.base.arguments import ComponentArgs, Text
 
+CONTAINER = "vllm"
+"""Name of the container in its instance."""
 IMAGE_USER = 1001
 """User and group that runs vLLM's image here; a mount of another owner cannot be read."""
 
@@ -137,7 +139,7 @@ class VllmContainer(ComponentArgs):
         """
         liveness, readiness = self.liveness_probe, self.readiness_probe
         return cloudrunv2.ServiceTemplateContainerArgs(
-            name="vllm",
+            name=CONTAINER,
             image=image,
             args=list(self.arguments),
             envs=[*self._plain_variables(), *self._secret_variables()],

@@ -26,6 +26,7 @@ from bezel_services.images import FoundImages
 from bezel_services.preparation import refuse
 from bezel_services.prerequisites import enabled_apis, runtime_identity, weights
 from bezel_services.regions.address import DeclaredAddress, audiences, declare_address
+from bezel_services.regions.collector import declare_collector
 from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.regions.optional import leave_out_regions
@@ -115,11 +116,16 @@ def declare(
     """
     apis = enabled_apis(plan, children)
     identity = runtime_identity(plan, children, plan.service.service_account_id, plan.service.name, apis)
+    first, labels = plan.service, plan.service.labels
+    collector = declare_collector(
+        plan, children, identity, service=first.name, port=first.port, labels=labels, earlier=(apis, identity)
+    )
     shared = SharedParts(
         plan=plan,
-        image=images.by_plan[plan.service.image],
+        image=images.by_plan[first.image],
         identity=identity,
-        earlier=(identity, *_weights(plan, children, identity, apis, late, deployed)),
+        sidecar=collector.sidecar,
+        earlier=(identity, *collector.earlier, *_weights(plan, children, identity, apis, late, deployed)),
         apis=apis,
         audiences=audiences(plan, deployed),
         resources=resources,
@@ -138,7 +144,6 @@ def declare(
     earlier = (apis, regions[names[-1]].last, *(drain for each in regions.values() for drain in each.drain))
     services = {service.region: service.name for service in plan.services}
     revisions = [each.revision for each in regions.values()]
-    labels = plan.service.labels
     address = declare_address(plan, children, services, labels, *earlier, revisions=revisions)
     return DeclaredService(regions, address)
 

@@ -38,13 +38,14 @@ def enabled_apis(plan: AnyPlan, children: Children) -> EnabledApis:
 def runtime_identity(
     plan: AnyPlan, children: Children, account_id: str, runs: str, apis: EnabledApis, *, writes_logs: bool = False
 ) -> RuntimeIdentity:
-    """Declare the service account of the server: it reads the stack's secrets and, if asked to, writes log entries."""
+    """Declare the service account of the server: it reads the stack's secrets, and may write log entries and series."""
     args = RuntimeIdentityArgs(
         project=plan.project,
         account_id=account_id,
         description=f"Runs {runs}",
         secrets=tuple(plan.secrets.values()),
         writes_logs=writes_logs,
+        writes_metrics=plan.metrics is not None,
     )
     return RuntimeIdentity(children.name_of("runtime"), args, opts=children.after(apis))
 

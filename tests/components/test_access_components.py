@@ -62,6 +62,7 @@ def test_an_absent_secret_is_explained_with_the_command_that_makes_it(
     assert declare(lambda: identity("hf-token")).one("SecretIamMember").hooks
 
 
+@pytest.mark.parametrize("setting", ["alerts", "metrics"])
 @pytest.mark.parametrize(
     ("error", "explained"),
     [
@@ -70,18 +71,20 @@ def test_an_absent_secret_is_explained_with_the_command_that_makes_it(
     ],
 )
 def test_a_refused_grant_on_the_project_is_explained(
-    caplog: pytest.LogCaptureFixture, error: str, explained: bool
+    caplog: pytest.LogCaptureFixture, error: str, explained: bool, setting: str
 ) -> None:
     """A refused grant on the project is explained with what the deploying account needs."""
 
     def program() -> bool:
-        problem = runtime_identity._refused_grant("acme-llm")
+        account = {"project": "acme-llm", "account_id": "vllm-chat"}
+        args = RuntimeIdentityArgs(**account, writes_logs=setting == "alerts", writes_metrics=setting == "metrics")
+        *_, problem = runtime_identity._roles_on_project(args).values()
         (hook,) = explaining("runtime-refused-grant", REFUSED, problem).on_error
         return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
 
     assert declare(program).result is False
     assert ("resourcemanager.projects.setIamPolicy" in caplog.text) is explained
-    assert ("bezel:observability.alerts" in caplog.text) is explained
+    assert (f"bezel:observability.{setting}" in caplog.text) is explained
 
 
 def test_a_grant_waits_for_the_account_whose_name_it_computed() -> None:

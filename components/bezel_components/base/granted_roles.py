@@ -6,10 +6,12 @@ Google's that holds what its member needs; who gets it is each component's.
 
 LOG_WRITER = "roles/logging.logWriter"
 """Machines that write log entries: Google has no smaller resource than the project for that."""
+METRIC_WRITER = "roles/monitoring.metricWriter"
+"""Servers whose collector writes their series, and machines that do."""
 TPU_ADMIN, NETWORK_USER = "roles/tpu.admin", "roles/compute.networkUser"
 INSTANCE_ADMIN = "roles/compute.instanceAdmin.v1"
 """Jobs that request and delete machines by the hour: neither API has grants on a machine that is not there yet."""
-ON_PROJECT = (LOG_WRITER, TPU_ADMIN, NETWORK_USER, INSTANCE_ADMIN)
+ON_PROJECT = (LOG_WRITER, METRIC_WRITER, TPU_ADMIN, NETWORK_USER, INSTANCE_ADMIN)
 
 ACCOUNT_USER = "roles/iam.serviceAccountUser"
 """Jobs that name the account of a service or a machine in their requests."""

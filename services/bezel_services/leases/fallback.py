@@ -18,6 +18,7 @@ from bezel_components.identity_gateway import GatewayFallback, IdentityGateway
 from bezel_services.children import Children
 from bezel_services.images import FoundImages
 from bezel_services.prerequisites import runtime_identity, weights
+from bezel_services.regions.collector import declare_collector
 from bezel_services.regions.service import SharedParts, region_service
 from bezel_services.settings.late_inputs import NOTHING_LATE
 from bezel_services.smoke_tests import check_health
@@ -90,11 +91,21 @@ def declare_fallback(
         labels=planned.labels,
         is_first=planned.weights.path == plan.weights.path,
     )
+    collector = declare_collector(
+        service_plan,
+        own_children,
+        identity,
+        service=planned.name,
+        port=planned.port,
+        labels=planned.labels,
+        earlier=(apis, identity),
+    )
     shared = SharedParts(
         plan=service_plan,
         image=images.by_plan[planned.image],
         identity=identity,
-        earlier=(identity, *read),
+        sidecar=collector.sidecar,
+        earlier=(identity, *collector.earlier, *read),
         apis=apis,
         audiences=(),
         resources=None,

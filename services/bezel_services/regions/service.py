@@ -21,6 +21,7 @@ from bezel_components.cloud_run_gpu_service import (
     VpcEgress,
 )
 from bezel_components.lookups.project import project_number
+from bezel_components.metrics.sidecar import MetricsSidecar
 from bezel_components.runtime_identity import RuntimeIdentity, service_account_email
 from bezel_components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
@@ -44,6 +45,7 @@ class SharedParts:
         plan: Plan of the service.
         image: Its image, with its digest.
         identity: The account that each runs as.
+        sidecar: The collector beside each server; None for none.
         earlier: What has to be there before any of them: the account, and the weights of every region.
         apis: The enabled APIs.
         audiences: Audiences of tokens beside the services' own URLs.
@@ -54,6 +56,7 @@ class SharedParts:
     plan: Plan
     image: ImagePlan
     identity: RuntimeIdentity
+    sidecar: MetricsSidecar | None
     earlier: tuple[pulumi.Resource, ...]
     apis: pulumi.Resource
     audiences: tuple[str, ...]
@@ -173,6 +176,7 @@ def region_service(
             location=planned.region,
             service=planned.name,
             container=_container(planned, shared.late),
+            sidecar=shared.sidecar,
             image=image.reference,
             accelerator=planned.accelerator,
             zonal_redundancy=planned.zonal_redundancy,

@@ -1,0 +1,57 @@
+"""Stacks that keep vLLM's figures: what is made for a service, in several regions, for leases and their fallback."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.stacks.test_cloud_run_stack import declare_plain, declare_plan
+from tests.stacks.test_regions_stack import A, B, declare_regions
+from tests.support.components.fake_engine import has_unknown
+
+KEPT = {"observability": {"metrics": True}}
+SERVICE, SECRET = "cloudrunv2/service:Service", "secretmanager/secret:Secret"
+
+
+def collectors(services: list[Any]) -> list[dict[str, Any]]:
+    """The second container of each service."""
+    return [container for one in services for container in one.inputs["template"]["containers"][1:]]
+
+
+@pytest.mark.slow
+def test_a_service_that_keeps_figures_has_a_collector_with_what_it_needs() -> None:
+    made = declare_plan(**KEPT)
+    (collector,) = collectors(made.of(SERVICE))
+    assert "/cloud-run-gmp-sidecar@sha256:" in collector["image"]
+    secret, version, grant = (made.one(f":{kind}") for kind in ("Secret", "SecretVersion", "SecretIamMember"))
+    service = made.one(SERVICE)
+    assert service.inputs["template"]["volumes"][-1]["secret"]["secret"] == secret.inputs["secretId"]
+    assert grant.inputs["member"] == f"serviceAccount:{service.inputs['template']['serviceAccount']}"
+    port = service.inputs["template"]["containers"][0]["ports"]["containerPort"]
+    (endpoint,) = yaml.safe_load(version.inputs["secretData"]["value"])["spec"]["endpoints"]
+    assert endpoint["port"] == f"{port:g}"
+    for earlier in (secret, version, grant, *made.of("projects/iAMMember:IAMMember")):
+        assert made.waits_for(service, earlier)
+        assert made.waits_for(earlier, made.of("projects/service:Service")[0])
+    assert secret.inputs["labels"]["stack"] == "l4-qat"
+
+
+@pytest.mark.slow
+def test_a_service_without_figures_has_nothing_of_it() -> None:
+    made = declare_plain()
+    assert collectors(made.of(SERVICE)) == made.of(SECRET) == made.of("projects/iAMMember:IAMMember") == []
+
+
+@pytest.mark.slow
+def test_in_a_first_preview_the_collector_is_known_to_policies() -> None:
+    made = declare_plan(preview=True, rollout="gated", **KEPT)
+    assert not has_unknown(made.one(SERVICE).inputs["template"])
+    assert not has_unknown(made.one(":SecretIamMember").inputs)
+
+
+@pytest.mark.slow
+def test_regions_share_one_configuration() -> None:
+    made = declare_regions(regions=[A, B], **KEPT)
+    first, second = collectors(made.of(SERVICE))
+    assert first == second
+    assert len(made.of(SECRET)) == 1
