@@ -16,12 +16,13 @@ from bezel_localcloud.core.store import Store, is_full
 
 @dataclass(frozen=True)
 class LogSource:
-    """The revision (and instance) that an entry is about."""
+    """The revision (and instance, and named container) that an entry is about."""
 
     location: str
     service: str
     revision: str
     instance: str = ""
+    container: str = ""
 
     def resource(self) -> Json:
         """The monitored resource of its entries."""
@@ -36,7 +37,8 @@ class LogSource:
 
     def labels(self) -> Json:
         """Labels of its entries."""
-        return {"instanceId": self.instance} if self.instance else {}
+        labels = {"instanceId": self.instance, "container_name": self.container}
+        return {name: value for name, value in labels.items() if value}
 
 
 @dataclass(frozen=True)

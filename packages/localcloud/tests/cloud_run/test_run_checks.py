@@ -182,14 +182,6 @@ def test_an_accelerator_is_where_it_is():
     assert problems_of(L4, location="us-west1")[0][1].startswith("nvidia-l4 is not available in us-west1")
 
 
-def test_one_container_runs_an_instance():
-    service = copy.deepcopy(L4)
-    service["template"]["containers"].append({"image": "docker.io/a/sidecar:c"})
-    assert problems_of(service) == [
-        ("service.template.containers", "localcloud runs one container per instance: remove the others")
-    ]
-
-
 @pytest.mark.parametrize(
     ("limits", "field", "message"),
     [

@@ -78,7 +78,7 @@ def test_a_wrong_secret_volume_is_refused_with_its_field(case):
     changes, field, text = REFUSED[case]
     problems = violations({"template": template(**changes)}, "app", REGION)
     if case == "no name":  # then nothing is mounted either
-        assert problems.pop() == ("service.template.containers[0].volume_mounts", "no volume is named 'files'")
+        assert problems.pop(0) == ("service.template.containers[0].volume_mounts", "no volume is named 'files'")
     assert [(place.endswith(field), text in message) for place, message in problems] == [(True, True)]
 
 

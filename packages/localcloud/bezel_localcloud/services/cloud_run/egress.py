@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.services.cloud_run.checks import Violation
+from bezel_localcloud.services.cloud_run.containers.checks import Violation
 from bezel_localcloud.services.compute.links import full_name, last
 
 _FIELD = "service.template.vpc_access"

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bezel_localcloud.core.json_types import Json, seconds_of
-from bezel_localcloud.services.cloud_run.checks import NAME, NAME_RULE, Violation, between, violations
+from bezel_localcloud.services.cloud_run.checks import NAME, NAME_RULE, violations
+from bezel_localcloud.services.cloud_run.containers.checks import Violation, between
 
 TASK_SECONDS = 600.0
 RETRIES = 3
@@ -30,6 +31,9 @@ def job_violations(job: Json, job_id: str, location: str) -> Iterator[Violation]
     task = template.get("template") or {}
     shared = {key: task[key] for key in _SHARED if key in task}
     named = {key: job[key] for key in ("labels", "annotations") if key in job}
+    if len(task.get("containers") or []) > 1:
+        yield "job.template.template.containers", "localcloud runs one container per task: remove the others"
+        return
     yield from of_task(violations({"template": shared} | named, "job", location))
     yield from execution_violations(template, "job.template")
     for container in task.get("containers") or []:

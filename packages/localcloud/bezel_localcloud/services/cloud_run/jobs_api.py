@@ -13,7 +13,7 @@ from bezel_localcloud.services.cloud_run import job_status, resources
 from bezel_localcloud.services.cloud_run.egress import egress_violations
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations, of_task
-from bezel_localcloud.services.cloud_run.references import check_image, resolve_environment
+from bezel_localcloud.services.cloud_run.references import check_image, resolve_environment, resolve_secret_mounts
 from bezel_localcloud.services.cloud_run.spec import revision_spec
 from bezel_localcloud.services.cloud_run.status import new_etag, new_resource, short, typed_message
 
@@ -169,6 +169,7 @@ def _failure(cloud: Context, job: Json) -> RevisionFailureError | None:
     try:
         check_image(cloud, spec.image)
         resolve_environment(cloud, spec)
+        resolve_secret_mounts(cloud, spec)
     except RevisionFailureError as failure:
         return failure
     return None

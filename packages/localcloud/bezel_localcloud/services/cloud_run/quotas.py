@@ -55,11 +55,11 @@ def gpu_quota_of(accelerator: str, *, redundant: bool) -> GpuQuota:
 
 def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
     """(metric, amount of one instance) of each quota."""
-    yield CPU_METRIC, round(spec.cpu * 1000)
-    yield MEMORY_METRIC, spec.memory
-    if spec.accelerators:
+    yield CPU_METRIC, round(spec.instance_cpu * 1000)
+    yield MEMORY_METRIC, spec.instance_memory
+    if spec.instance_accelerators:
         quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
-        yield quota.metric, spec.accelerators * quota.unit
+        yield quota.metric, spec.instance_accelerators * quota.unit
 
 
 def max_instances_of(spec: RevisionSpec, service_scaling: Json) -> int:
@@ -86,7 +86,9 @@ def gpus_needed(
         for name in {newest, *instances} & revisions.keys():
             spec = revision_spec(revisions[name], scaling)
             if (spec.accelerator, spec.redundant) == (accelerator, redundant):
-                count += spec.accelerators * (max_instances_of(spec, scaling) if name == newest else instances[name])
+                count += spec.instance_accelerators * (
+                    max_instances_of(spec, scaling) if name == newest else instances[name]
+                )
     return count
 
 
@@ -108,10 +110,20 @@ def quota_violations(template: Json, service_scaling: Json, granted: Granted = i
     if not any(maximums) and service_scaling.get("scalingMode") != "MANUAL":
         return  # the platform then limits the instances to the quota
     instances, quotas = max_instances_of(spec, service_scaling), limits()["quotas"]
-    quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant) if spec.accelerators else None
-    gpus = [("in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)] if quota else []
-    cpu = ("to set the requested total CPU", "CpuAllocPerProjectRegion", round(spec.cpu * 1000), quotas["cpu_milli"])
-    memory = ("to set the requested total memory", "MemAllocPerProjectRegion", spec.memory, quotas["memory_bytes"])
+    quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant) if spec.instance_accelerators else None
+    gpus = [("in order to set GPU requirements", quota.name, spec.instance_accelerators, quota.gpus)] if quota else []
+    cpu = (
+        "to set the requested total CPU",
+        "CpuAllocPerProjectRegion",
+        round(spec.instance_cpu * 1000),
+        quotas["cpu_milli"],
+    )
+    memory = (
+        "to set the requested total memory",
+        "MemAllocPerProjectRegion",
+        spec.instance_memory,
+        quotas["memory_bytes"],
+    )
     for why, name, amount, initial in (*gpus, cpu, memory):
         unit = quota.unit if quota and name == quota.name else 1
         allowed = granted(name, initial * unit) // unit

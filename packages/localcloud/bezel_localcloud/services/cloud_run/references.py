@@ -14,7 +14,7 @@ from bezel_localcloud.services.cloud_quotas.in_force import value_in
 from bezel_localcloud.services.cloud_run import failures
 from bezel_localcloud.services.cloud_run.containers.volumes import BucketMount, SecretMount
 from bezel_localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
-from bezel_localcloud.services.cloud_run.spec import RevisionSpec
+from bezel_localcloud.services.cloud_run.spec import ContainerSpec, RevisionSpec
 from bezel_localcloud.services.secret_manager.api import find_version, payload_of
 
 RUN = "run.googleapis.com"
@@ -28,7 +28,7 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
     Raises:
         RevisionFailureError: RESOURCE_EXHAUSTED.
     """
-    if not spec.accelerators:
+    if not spec.instance_accelerators:
         return
     quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
     value = value_in(cloud.store, cloud.pace.now(), RUN, quota.name, location, quota.gpus * quota.unit)
@@ -62,7 +62,7 @@ def check_image(cloud: Context, image: str) -> None:
         raise (failures.image_unreadable(image, RUN_AGENT) if refused else failures.image_missing(image)) from None
 
 
-def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
+def resolve_environment(cloud: Context, spec: ContainerSpec) -> dict[str, str]:
     """Return the container's environment with the secrets' values, read as its service account.
 
     Raises:
@@ -75,7 +75,7 @@ def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
     return resolved
 
 
-def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
+def _secret(cloud: Context, spec: ContainerSpec, source: Json) -> str:
     secret, version = str(source.get("secret", "")), str(source.get("version") or "latest")
     try:
         return _payload(cloud, spec, secret, version).decode()
@@ -88,7 +88,7 @@ def _version_name(secret: str, version: str) -> str:
     return f"projects/{PROJECT_NUMBER}/secrets/{secret.rpartition('/')[2]}/versions/{version}"
 
 
-def _payload(cloud: Context, spec: RevisionSpec, secret: str, version: str) -> bytes:
+def _payload(cloud: Context, spec: ContainerSpec, secret: str, version: str) -> bytes:
     """Return the bytes of a secret's version, read as the service account of a container.
 
     Raises:
@@ -112,7 +112,7 @@ def _payload(cloud: Context, spec: RevisionSpec, secret: str, version: str) -> b
         raise failures.secret_failure(text, error.code) from None
 
 
-def resolve_secret_mounts(cloud: Context, spec: RevisionSpec) -> dict[SecretMount, list[FileContent]]:
+def resolve_secret_mounts(cloud: Context, spec: ContainerSpec) -> dict[SecretMount, list[FileContent]]:
     """Return the files of each secret that a container mounts, read as its service account.
 
     Raises:
@@ -126,7 +126,7 @@ def resolve_secret_mounts(cloud: Context, spec: RevisionSpec) -> dict[SecretMoun
     }
 
 
-def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
+def resolve_mounts(cloud: Context, spec: ContainerSpec) -> dict[str, str]:
     """Return mount path -> folder of this machine for each mounted bucket.
 
     Also `gs://BUCKET` -> folder for each bucket that an argument names and the service account may read: a server reads
@@ -142,12 +142,12 @@ def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
     return folders | {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
 
 
-def _missing_permissions(cloud: Context, spec: RevisionSpec, bucket: str) -> list[str]:
+def _missing_permissions(cloud: Context, spec: ContainerSpec, bucket: str) -> list[str]:
     account, allows = spec.service_account, cloud.access.allows
     return [permission for permission in _READING if not allows(account, permission, f"projects/_/buckets/{bucket}")]
 
 
-def _mount(cloud: Context, spec: RevisionSpec, mount: BucketMount) -> str:
+def _mount(cloud: Context, spec: ContainerSpec, mount: BucketMount) -> str:
     begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
     if cloud.store.get("bucket", mount.bucket) is None:
         raise failures.ContainerFailureError(f"{begin}: bucket not found. Create it, or name the right one.")

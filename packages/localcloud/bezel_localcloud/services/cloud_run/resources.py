@@ -7,7 +7,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
 from bezel_localcloud.http.messages import settable_fields
 from bezel_localcloud.routing.router import Call
-from bezel_localcloud.services.cloud_run.checks import Violation
+from bezel_localcloud.services.cloud_run.containers.checks import Violation
 from bezel_localcloud.services.cloud_run.status import short
 
 LOCATION = "/run/v2/projects/{project:id}/locations/{location:id}"

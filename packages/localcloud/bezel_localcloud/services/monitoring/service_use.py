@@ -17,7 +17,7 @@ from collections import Counter
 
 from bezel_localcloud.core.store import Store, is_full
 from bezel_localcloud.routing.context import Context, RevisionSeries, RevisionUse, Sample
-from bezel_localcloud.services.cloud_run.spec import serving_container
+from bezel_localcloud.services.cloud_run.containers.order import serving_container
 from bezel_localcloud.services.monitoring.sampler import Sampler
 
 INSTANCES = "run.googleapis.com/container/instance_count"

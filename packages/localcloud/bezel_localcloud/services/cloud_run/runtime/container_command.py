@@ -22,7 +22,7 @@ from bezel_localcloud.services.artifact_registry.registry import pushed_entrypoi
 from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel_localcloud.services.cloud_run.references import resolve_environment, resolve_mounts, resolve_secret_mounts
-from bezel_localcloud.services.cloud_run.spec import GIB, RevisionSpec
+from bezel_localcloud.services.cloud_run.spec import GIB, ContainerSpec
 from bezel_localcloud.services.compute.vpc import with_loopback
 
 # Commands that serve in a vLLM image; its own entrypoint is the first.
@@ -49,7 +49,7 @@ class ContainerLaunch:
     args: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     mounts: Mapping[str, str]
-    spec: RevisionSpec
+    spec: ContainerSpec
     address: str
     speed: float
     faults: Path
@@ -178,7 +178,7 @@ def _in_network(cloud: Context, container: ContainerLaunch) -> ContainerLaunch:
     return replace(container, environment=environment)
 
 
-def _program_of(cloud: Context, spec: RevisionSpec) -> str:
+def _program_of(cloud: Context, spec: ContainerSpec) -> str:
     """The program of this machine that stands for a container's image, "" for a vLLM.
 
     Raises:
@@ -202,7 +202,7 @@ def _program_of(cloud: Context, spec: RevisionSpec) -> str:
 def container_command(
     cloud: Context,
     launcher: Callable[[ContainerLaunch], Command],
-    spec: RevisionSpec,
+    spec: ContainerSpec,
     address: str,
     speed: float,
     platform: Mapping[str, str],
@@ -212,7 +212,7 @@ def container_command(
     Args:
         cloud: Holds its secrets and buckets.
         launcher: Turns a container into a command if its image does not stand for a program of this machine.
-        spec: The revision or task to run.
+        spec: The container of a revision or task.
         address: Path of the socket that stands for the container's port.
         speed: Simulated seconds in one real second while it starts.
         platform: The variables that the platform sets; they override the container's own.

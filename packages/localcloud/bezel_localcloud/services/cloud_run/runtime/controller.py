@@ -9,7 +9,7 @@ import contextlib
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 
 from starlette.types import ASGIApp
@@ -32,7 +32,8 @@ from bezel_localcloud.services.cloud_run.runtime.instance import Instance, Readi
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
 from bezel_localcloud.services.cloud_run.runtime.metadata import MetadataServers
 from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
-from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
+from bezel_localcloud.services.cloud_run.runtime.sidecars import make_sidecar
+from bezel_localcloud.services.cloud_run.spec import ContainerSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
 _KILLS = 3  # number of killed containers that one start replaces before it fails
@@ -206,7 +207,7 @@ class Controller:
         return Readiness(probe, pause, lambda: not self._outages.is_down(region))
 
     async def _start(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
-        if spec.accelerators and (fault := self._outages.exhaustion(source.location)):
+        if spec.instance_accelerators and (fault := self._outages.exhaustion(source.location)):
             failure = failures.NoCapacityError(spec.accelerator, source.location, int(fault.text("status")))
             self._cloud.logbook.platform(source, "ERROR", failure.text)
             raise failure
@@ -225,16 +226,19 @@ class Controller:
                 "K_CONFIGURATION": source.service,
                 **metadata,
             }
-            speed = self._timing.startup_speed
-            command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
+            command = self._command(spec, instance.address, platform)
+            sidecars = {
+                sidecar.name: make_sidecar(self._cloud, sidecar, instance, partial(self._command, platform=platform))
+                for sidecar in spec.sidecars
+            }
             # Set before the start: its first packet already comes from its subnetwork.
             self._instances.add(revision, instance)
             try:
-                await instance.start(command, reason)
+                healthy = await instance.start_all(command, sidecars, reason, self._timing)
             except OSError as error:
+                await instance.stop()
                 self._instances.remove(instance)
                 raise failures.ContainerFailureError(f"Application exec likely failed: {error}.") from None
-            healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
             raise
@@ -243,11 +247,15 @@ class Controller:
             self._instances.remove(instance)
             raise
         if not healthy:
-            why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
+            why = _why_unhealthy(spec, instance)
             killed = instance.was_killed
             await instance.stop()
             raise KilledError(why) if killed else failures.ContainerFailureError(why)
         return instance
+
+    def _command(self, spec: ContainerSpec, address: str, platform: Mapping[str, str]) -> Command:
+        speed = self._timing.startup_speed
+        return container_command(self._cloud, self._launcher, spec, address, speed, platform)
 
     def _start_deployment(self, name: str, operation: str, revision: str) -> None:
         task = asyncio.create_task(self._deploy(name, operation, revision))
@@ -269,7 +277,8 @@ class Controller:
         routed = self._new_pool(revision, service | {"latestReadyRevision": revision_name})
         try:
             check_quota(self._cloud, routed.source.location, routed.spec)
-            check_image(self._cloud, routed.spec.image)
+            for image in dict.fromkeys(each.image for each in (routed.spec, *routed.spec.sidecars)):
+                check_image(self._cloud, image)
             if not service["template"].get("healthCheckDisabled"):
                 await routed.pool.first()
         except RevisionFailureError as failure:
@@ -326,8 +335,10 @@ async def _log_failure(work: Coroutine[None, None, None]) -> None:
             log.exception("background work failed")
 
 
-def _why_unhealthy(spec: RevisionSpec, probe: ProbeSpec, *, exited: bool) -> str:
-    if probe.path is not None and not exited:
+def _why_unhealthy(spec: RevisionSpec, instance: Instance) -> str:
+    if name := instance.failed_sidecar:
+        return f"The container '{name}' exited before all containers of the instance had started."
+    if spec.startup is not None and spec.startup.path is not None and instance.code is None:
         return "The user-provided container failed the configured startup probe checks."
     return (
         "The user-provided container failed to start and listen on the port defined provided by the "

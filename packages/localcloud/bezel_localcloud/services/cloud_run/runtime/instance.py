@@ -1,33 +1,29 @@
-"""Instance of a revision or task: its process group, its output in the log, its probes, its end.
+"""Instance of a revision or task: its containers, started in their order, and what they are as one.
 
-Owns the process from start to the last byte of its output. Leaves out the number of instances (autoscaler.py).
+Owns the order of starts and stops, readiness, and the end of all containers with the first that ends. Leaves out one
+container's process (container_process.py) and the number of instances (autoscaler.py).
 """
 
 import asyncio
 import contextlib
-import os
-import shutil
-import signal
-import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Protocol
 
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.logbook import Logbook, LogSource
-from bezel_localcloud.processes.process_guard import Output, guard, signal_group
+from bezel_localcloud.services.cloud_run.containers.order import start_order
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command
-from bezel_localcloud.services.cloud_run.runtime.upstream import passes
+from bezel_localcloud.services.cloud_run.runtime.container_process import (
+    INSTANCE_VARIABLE,
+    REPORT_VARIABLE,
+    ContainerProcess,
+)
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
-INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
-REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
-_LONGEST_LINE = 64 * 1024
-_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
-_OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
-_INTERPRETER = 60.0  # real seconds for a process to print its first output
+__all__ = ["INSTANCE_VARIABLE", "REPORT_VARIABLE", "Instance", "Readiness", "RunningContainer"]
 
 
 @dataclass(frozen=True)
@@ -45,148 +41,166 @@ class Readiness:
     is_reachable: Callable[[], bool]
 
 
-class Instance:
-    """A running container.
+class RunningContainer(Protocol):
+    """A container of an instance: a process, or a part of the daemon in place of one.
 
     Attributes:
-        id: Made-up id, in the log's labels and in the process's environment.
+        exited: Set when it has ended.
+        code: Its exit status; None while it runs.
+    """
+
+    exited: asyncio.Event
+    code: int | None
+
+    async def start(self) -> None:
+        """Start it.
+
+        Raises:
+            OSError: If there is no such command.
+        """
+
+    async def wait_for_start(self, timing: InstanceTiming) -> bool:
+        """Wait until it has started; False if it ends before, or does not start in time."""
+
+    async def stop(self) -> None:
+        """End it, with time for its last work."""
+
+
+class Instance:
+    """The containers of an instance.
+
+    Attributes:
+        id: Made-up id, in the log's labels and in the environment of its processes.
         address: Path of the socket that it listens on.
         in_flight: Requests that it handles at this moment.
         idle_since: Time of its last request's end, in the event loop's seconds.
         is_ready: Whether its readiness probe passes; true without one.
-        exited: Set when the process has ended.
-        code: Its exit status, minus the signal's number if a signal ended it; None while it runs.
+        exited: Set when all containers have ended.
+        code: Exit status of the container that takes requests, minus the signal's number if a signal ended it; None
+            while it runs.
         source: The revision or task, and this instance's id.
     """
 
     def __init__(self, source: LogSource, spec: RevisionSpec, address: str, logbook: Logbook) -> None:
         self.id = uuid.uuid4().hex
         self.address = address
-        self._socket = Path(address)
         self.in_flight = 0
         self.is_ready = True
         self.idle_since = 0.0
         self._started_at = self._ended_at = 0.0
         self.exited = asyncio.Event()
-        self.code: int | None = None
         self.source = replace(source, instance=self.id)
         self._spec = spec
         self._logbook = logbook
-        self._has_output = asyncio.Event()
-        self._stopping = False
-        self._tasks: list[asyncio.Task[None]] = []
-        # A simulated server writes the duration of its start here, in seconds of the platform.
-        self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
-        self._process: asyncio.subprocess.Process | None = None
-        self._guard: asyncio.subprocess.Process | None = None
-        self._output: dict[str, Output] = {}
-        self._folders: tuple[Path, ...] = ()
+        self._serving: ContainerProcess | None = None
+        self._others: dict[str, RunningContainer] = {}
+        self._running: list[str] = []
+        self._following: list[asyncio.Task[None]] = []
+        self._end: asyncio.Task[None] | None = None
+
+    @property
+    def code(self) -> int | None:
+        """Exit status of the container that takes requests; None while it runs."""
+        return None if self._serving is None else self._serving.code
 
     async def start(self, command: Command, reason: str) -> None:
-        """Start the process and log the reason; its output goes to the log from now on.
+        """Start the container that takes requests and log the reason.
 
         Raises:
             OSError: If there is no such command.
         """
-        self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
-        for note in command.notes:
-            self._logbook.platform(self.source, "NOTICE", note)
-        self._output = {name: Output() for name in ("stdout", "stderr")}
-        self._folders = command.folders
-        try:
-            self._process = await self._spawn(command)
-            self._started_at = time.monotonic()
-            self._guard = await guard(self._process.pid)
-        except OSError:
-            signal_group(self._process, signal.SIGKILL)
-            self._close_output()
-            self._remove_folders()
-            raise
-        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
-        self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
+        self._announce(reason)
+        self._serving = self._serving_process(command)
+        await self._start_container(self._spec.name)
 
-    async def _spawn(self, command: Command) -> asyncio.subprocess.Process:
-        environment = {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())}
+    async def start_all(
+        self, command: Command, others: Mapping[str, RunningContainer], reason: str, timing: InstanceTiming
+    ) -> bool:
+        """Start all containers, each once those that it depends on have started; False if one does not start.
+
+        Args:
+            command: Of the container that takes requests.
+            others: The other containers by their names.
+            reason: Why the instance starts, for the log.
+            timing: Times of instances.
+
+        Raises:
+            OSError: If there is no such command.
+        """
+        self._announce(reason)
+        self._serving, self._others = self._serving_process(command), dict(others)
+        dependencies = {container.name: container.depends_on for container in (self._spec, *self._spec.sidecars)}
+        tasks: dict[str, asyncio.Task[bool]] = {}
+
+        async def start_in_turn(name: str) -> bool:
+            for other in dependencies[name]:
+                if not await tasks[other]:
+                    return False
+            if self._end is not None:
+                return False
+            await self._start_container(name)
+            return await self._container(name).wait_for_start(timing)
+
+        for name in start_order(dependencies):
+            tasks[name] = asyncio.create_task(start_in_turn(name))
         try:
-            return await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=self._output["stdout"].inlet,
-                stderr=self._output["stderr"].inlet,
-                env=dict(command.environment) | environment,
-                pass_fds=(self._report.fileno(),),
-                start_new_session=True,
-            )
+            return all(await asyncio.gather(*tasks.values()))
         finally:
-            for pipe in self._output.values():
-                os.close(pipe.inlet)
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    def _close_output(self) -> None:
-        for pipe in self._output.values():
-            pipe.close()
+    def _announce(self, reason: str) -> None:
+        self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
 
-    def _remove_folders(self) -> None:
-        for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
+    def _serving_process(self, command: Command) -> ContainerProcess:
+        source = replace(self.source, container=self._spec.name)
+        return ContainerProcess(source, self._spec, command, self.address, self._logbook)
+
+    def _container(self, name: str) -> RunningContainer:
+        container = self._others.get(name, self._serving)
+        if container is None:
+            raise RuntimeError("the instance was not started")
+        return container
+
+    async def _start_container(self, name: str) -> None:
+        await self._container(name).start()
+        self._started_at = self._started_at or time.monotonic()
+        self._running.append(name)
+        self._following.append(asyncio.create_task(self._follow(name)))
+
+    async def _follow(self, name: str) -> None:
+        """End the instance with a container."""
+        await self._container(name).exited.wait()
+        self._begin_end()
+
+    def _begin_end(self) -> asyncio.Task[None]:
+        if self._end is None:
+            self._end = asyncio.create_task(self._stop_all())
+        return self._end
+
+    async def _stop_all(self) -> None:
+        """Stop the containers, each before those that it depends on."""
+        for name in reversed(self._running):
+            await self._container(name).stop()
+        self._ended_at = time.monotonic()
+        self.exited.set()
 
     async def healthy(self, probe: ProbeSpec, timing: InstanceTiming) -> bool:
-        """Wait until a startup probe passes; False if the process ends or the probe's window does.
-
-        The window is in the platform's time. For a simulated server the start time that it reports counts: the time
-        that this machine needs to run a process would be hours on a fast clock. Any other process has the window from
-        its first output on. The result is logged.
-        """
-        attempts = await self._attempts(probe, timing)
-        kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
-        if attempts:
-            if reported := self._start_seconds():
-                attempts = 1 + int(max(0.0, reported - probe.initial_delay) / probe.period)
-            text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
-            self._logbook.platform(self.source, "INFO", text)
-        else:
-            # A probe whose container ended was cut off; one that gave up has failed as often as it may.
-            cut_off = self.exited.is_set()
-            failed = _times(1 if cut_off else probe.failures, "time")
-            text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
-            how = "CANCELLED" if cut_off else "ERROR_CONNECTION_FAILED"
-            self._logbook.platform(self.source, "ERROR", f"{text}\nConnection failed with status {how}.")
-        return attempts > 0
-
-    async def _attempts(self, probe: ProbeSpec, timing: InstanceTiming) -> int:
-        """Number of tries until the probe passed; 0 if it did not pass in time."""
-        tried = 0
-        loop, speed = asyncio.get_running_loop(), timing.startup_speed
-        first_output_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
-        ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
-        while not self.exited.is_set() and loop.time() < deadline:
-            if deadline == float("inf") and (self._has_output.is_set() or loop.time() > first_output_by):
-                ready_at = loop.time() + probe.initial_delay / speed
-                deadline = loop.time() + probe.window / speed + timing.machine_seconds
-            if loop.time() >= ready_at:
-                tried += 1
-                if await self._passes(probe, max(probe.timeout / speed, 1.0)):
-                    return 0 if self.exited.is_set() or self._start_seconds() > probe.window else tried
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.exited.wait(), pause)
-        return 0
+        """Wait until a startup probe of the container that takes requests passes, see `ContainerProcess.healthy`."""
+        return self._serving is not None and await self._serving.healthy(probe, timing)
 
     async def alive(self, probe: ProbeSpec) -> None:
-        """Return when a liveness probe has failed as often as it may; its times are never sped up, as for traffic."""
-        failures = 0
-        await asyncio.sleep(probe.initial_delay)
-        while failures < probe.failures:
-            await asyncio.sleep(probe.period)
-            failures = 0 if await self._passes(probe, probe.timeout) else failures + 1
-        where = _where(self.source.service, probe, self._spec.port)
-        text = f"{_kind('LIVENESS', probe)} probe failed {_times(failures, 'time')} consecutively for {where}."
-        self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
+        """Return when a liveness probe has failed as often as it may."""
+        if self._serving is not None:
+            await self._serving.alive(probe)
 
     async def follow_readiness(self, readiness: Readiness, changed: Callable[[], None]) -> None:
         """Keep `is_ready` as the readiness probe has it, until cancelled; `changed` is called at each change."""
         probe, failures = readiness.probe, 0
         await asyncio.sleep(readiness.pause * probe.initial_delay / probe.period)
         while not self.exited.is_set():
-            passed = readiness.is_reachable() and await self._passes(probe, probe.timeout)
+            passed = readiness.is_reachable() and await self._passes(probe)
             failures = 0 if passed else failures + 1
             if passed != self.is_ready and (passed or failures >= probe.failures):
                 self.is_ready = passed
@@ -195,62 +209,12 @@ class Instance:
                 await asyncio.wait_for(self.exited.wait(), readiness.pause)
 
     async def stop(self) -> None:
-        """End the whole process group, with SIGTERM first; return when all its processes have ended."""
-        self._stopping = True
-        if self._process is None:
-            return
-        signal_group(self._process, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.exited.wait(), _GRACE)
-        signal_group(self._process, signal.SIGKILL)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """End all containers; return when all their processes have ended."""
+        if self._running:
+            await asyncio.shield(self._begin_end())
 
-    async def _passes(self, probe: ProbeSpec, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
-        # Only the port that takes requests exists here, as a socket; a probe of another port fails.
-        return probe.port in {0, self._spec.port} and await passes(probe, self.address, timeout)
-
-    def _start_seconds(self) -> float:
-        """Duration of a simulated server's start in the platform's seconds; 0 while it starts or for others."""
-        if self._report.closed:
-            return 0.0
-        self._report.seek(0)
-        return float(self._report.read() or 0)
-
-    async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
-        rest = b""
-        while chunk := await stream.read(_LONGEST_LINE):
-            self._has_output.set()
-            *lines, rest = (rest + chunk).split(b"\n")
-            if len(rest) > _LONGEST_LINE:
-                lines, rest = [*lines, rest], b""
-            if texts := [line.decode(errors="replace").rstrip("\r") for line in lines if line.strip()]:
-                self._logbook.output(self.source, name, texts)
-        if rest.strip():
-            self._logbook.output(self.source, name, [rest.decode(errors="replace")])
-
-    async def _watch(self, pumps: list[asyncio.Task[None]]) -> None:
-        if self._process is None:
-            return
-        code = await self._process.wait()
-        # A grandchild may hold the pipes open: it is killed with the group.
-        signal_group(self._process, signal.SIGKILL)
-        _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
-        for pump in deaf:  # a process that left the group holds the pipes open
-            pump.cancel()
-        self._close_output()
-        # A process that the platform stopped ends by the signal; one that had ended by itself is logged all the same.
-        if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
-            self._logbook.platform(self.source, *self._last_words(code))
-        self._report.close()
-        self._socket.unlink(missing_ok=True)
-        self._remove_folders()
-        if self._guard is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._guard.kill()
-            await self._guard.wait()
-        self.code = code
-        self._ended_at = time.monotonic()
-        self.exited.set()
+    async def _passes(self, probe: ProbeSpec) -> bool:
+        return self._serving is not None and await self._serving.passes(probe, probe.timeout)
 
     @property
     def is_idle(self) -> bool:
@@ -267,29 +231,11 @@ class Instance:
     @property
     def was_killed(self) -> bool:
         """Whether an outside signal killed it: neither its own exit nor the platform's stop."""
-        return self.code == -signal.SIGKILL
+        return self._serving is not None and self._serving.was_killed
 
-    def _last_words(self, code: int) -> tuple[str, str]:
-        # The memory of a simulated server is simulated as well: it reports by its exit status that it used too much. No
-        # other container has a memory limit here, so a killed one did not run out of memory.
-        if code == _OUT_OF_MEMORY:
-            page = "https://cloud.google.com/run/docs/configuring/memory-limits"
-            text = f"Memory limit of {self._spec.memory // 1024**2} MiB exceeded."
-            return "ERROR", f"{text} Consider increasing the memory limit, see {page}"
-        if code < 0:
-            return "ERROR", f"Container terminated on signal {-code}."
-        return "WARNING" if code else "INFO", f"Container called exit({code})."
-
-
-def _kind(role: str, probe: ProbeSpec) -> str:
-    """Name of a probe in the platform's log."""
-    return f"{role} HTTP" if probe.path is not None else f"Default {role} TCP" if role == "STARTUP" else f"{role} TCP"
-
-
-def _where(service: str, probe: ProbeSpec, port: int) -> str:
-    path = f' path "{probe.path}"' if probe.path is not None else ""
-    return f'container "{service}-1" on port {probe.port or port}{path}'
-
-
-def _times(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    @property
+    def failed_sidecar(self) -> str:
+        """Name of a container that ended by itself while the one that takes requests did not; "" for none."""
+        if self._serving is None or self._serving.ended_itself:
+            return ""
+        return next((name for name, container in self._others.items() if container.code is not None), "")
