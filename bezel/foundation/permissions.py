@@ -102,6 +102,13 @@ _WEIGHTS_READS = "storage.buckets.get storage.buckets.getIamPolicy storage.objec
 _WEIGHTS_WRITES = """
 storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update storage.objects.delete
 """
+# What a stack makes as a secret for itself, such as its collector's configuration: a refresh compares the text too.
+_STACK_SECRETS_READS = "secretmanager.secrets.get secretmanager.versions.access secretmanager.versions.get"
+_STACK_SECRETS_WRITES = """
+secretmanager.secrets.delete secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy
+secretmanager.secrets.update
+secretmanager.versions.add secretmanager.versions.destroy
+"""
 # An address: a global load balancer, a certificate, records. Google asks for `use` of what a new part refers to. What
 # `GlobalAddress` never changes has no permission: a certificate of Compute Engine, QUIC, a security policy.
 _ADDRESS_READS = """
@@ -150,8 +157,12 @@ PREVIEW = CustomRole.of(
     "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
 )
 PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
+# Granted for the names alone that `SECRETS_OF_STACKS` begins: a secret of a user's is none of them.
+PREVIEW_STACK_SECRETS = CustomRole.of(
+    "bezelPreviewStackSecrets", "Read the secrets that stacks make", _STACK_SECRETS_READS
+)
 PREVIEW_ADDRESSES = CustomRole.of("bezelPreviewAddresses", "Read what addresses consist of", _ADDRESS_READS)
-# A bucket is created in the project: no condition on its name can hold before it exists.
+# A bucket or a secret is created in the project: no condition on its name can hold before it exists.
 DEPLOY = CustomRole.of(
     "bezelDeploy",
     "Deploy services on Cloud Run",
@@ -164,7 +175,7 @@ DEPLOY = CustomRole.of(
     _OUTSIDE_READS,
     _SCHEDULE_READS,
     _SCHEDULE_WRITES,
-    "storage.buckets.create",
+    "secretmanager.secrets.create storage.buckets.create",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
 DEPLOY_WEIGHTS = CustomRole.of(
@@ -174,6 +185,9 @@ DEPLOY_SECRETS = CustomRole.of(
     "bezelDeploySecrets",
     "Give servers access to secrets",
     "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
+)
+DEPLOY_STACK_SECRETS = CustomRole.of(
+    "bezelDeployStackSecrets", "Make and share secrets of stacks", _STACK_SECRETS_READS, _STACK_SECRETS_WRITES
 )
 DEPLOY_ADDRESSES = CustomRole.of(
     "bezelDeployAddresses", "Make load balancers and certificates", _ADDRESS_READS, _ADDRESS_WRITES
@@ -185,7 +199,7 @@ DEPLOY_RECORDS = CustomRole.of("bezelDeployRecords", "Set the records of address
 # role may be harmless on a service and not on the project.
 DEPLOY_PROJECT_GRANTS = CustomRole.of(
     "bezelDeployProjectGrants",
-    "Let machines write log entries, and jobs lease machines",
+    "Let servers write series and log entries, and jobs lease machines",
     "resourcemanager.projects.getIamPolicy resourcemanager.projects.setIamPolicy",
 )
 DEPLOY_ACCOUNT_GRANTS = CustomRole.of(
@@ -203,5 +217,12 @@ LIMITED = (DEPLOY_PROJECT_GRANTS, DEPLOY_ACCOUNT_GRANTS, DEPLOY_RESOURCE_GRANTS)
 """Roles that are granted under a condition on the roles that may be granted by them."""
 OF_DOMAINS = (PREVIEW_ADDRESSES, DEPLOY_ADDRESSES, DEPLOY_RECORDS)
 """Roles of a foundation that names domains."""
-ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, *OF_DOMAINS, *LIMITED)
+OF_STACK_SECRETS = (PREVIEW_STACK_SECRETS, DEPLOY_STACK_SECRETS)
+"""Roles that are granted under a condition on the names of secrets."""
+ROLES = (
+    *(PREVIEW, PREVIEW_WEIGHTS, PREVIEW_STACK_SECRETS),
+    *(DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, DEPLOY_STACK_SECRETS),
+    *OF_DOMAINS,
+    *LIMITED,
+)
 """All custom roles of the foundation."""

@@ -16,6 +16,7 @@ merge changes in the caller changes no step of it.
 from collections.abc import Iterable
 
 from bezel.foundation.settings import Settings
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 
 DEPLOY, PREVIEW = "deploy", "preview"
 NONE = "none"
@@ -79,6 +80,13 @@ def one_of_secrets(projects: Iterable[str], secrets: Iterable[str]) -> str:
     """Condition of a binding: the resource is one of these secrets, in a project named by its number or its id."""
     names = [f"projects/{project}/secrets/{name}" for name in secrets for project in projects]
     return " || ".join(f'resource.name == "{name}"' for name in names)
+
+
+def secrets_of_stacks(projects: Iterable[str]) -> str:
+    """Condition of a binding: the resource is a secret that a stack makes for itself, or a version of one."""
+    return " || ".join(
+        f'resource.name.startsWith("projects/{project}/secrets/{SECRETS_OF_STACKS}")' for project in projects
+    )
 
 
 def records_of(domains: Iterable[str]) -> str:

@@ -159,7 +159,7 @@ def _pipeline(
     ]
     preview = PipelineAccount(
         "preview",
-        _preview(settings, project, bucket.bucket, key.id, identity.pool),
+        _preview(settings, project, number, bucket.bucket, key.id, identity.pool),
         opts=_after(*roles, bucket, key, identity),
     )
     deployer = PipelineAccount(
@@ -210,7 +210,7 @@ def _looked_up(settings: Settings, project: str) -> tuple[str, Existing]:
         raise lookup_error(error, project) from None
 
 
-def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str) -> PipelineAccountArgs:
+def _preview(settings: Settings, project: str, number: str, bucket: str, key: Any, pool: str) -> PipelineAccountArgs:
     """Reads; of writes it may only create objects below `plans/`, and change none."""
     weights = access.one_of_buckets(settings.weights_of(project))
     return PipelineAccountArgs(
@@ -220,6 +220,11 @@ def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str)
         project_roles=(
             Grant(role=_role(project, permissions.PREVIEW)),
             Grant(role=_role(project, permissions.PREVIEW_WEIGHTS), title="weights", condition=weights),
+            Grant(
+                role=_role(project, permissions.PREVIEW_STACK_SECRETS),
+                title="secrets-of-stacks",
+                condition=access.secrets_of_stacks((number, project)),
+            ),
             *((Grant(role=_role(project, permissions.PREVIEW_ADDRESSES)),) if settings.domains else ()),
         ),
         bucket=bucket,
@@ -243,6 +248,13 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
             role=_role(project, permissions.DEPLOY_WEIGHTS),
             title="weights",
             condition=access.both(weights, access.only_roles(granted_roles.ON_BUCKET)),
+        ),
+        Grant(
+            role=_role(project, permissions.DEPLOY_STACK_SECRETS),
+            title="secrets-of-stacks",
+            condition=access.both(
+                access.secrets_of_stacks((number, project)), access.only_roles(granted_roles.ON_SECRET)
+            ),
         ),
         *(
             Grant(role=_role(project, role), title="roles-of-stacks", condition=access.only_roles(roles))

@@ -21,6 +21,7 @@ POOLS = f"/iam/v1/projects/{PROJECT}/locations/global/workloadIdentityPools"
 ACCOUNTS = f"/iam/v1/projects/{PROJECT}/serviceAccounts"
 CRM = f"/crm/v1/projects/{PROJECT}"
 SECRETS = f"/secretmanager/v1/projects/{PROJECT}/secrets"
+STACK_SECRET = f"{SECRETS}/bezel-stack-old-collector"
 OBJECTS = "/storage/v1/b/{}/o/{}"
 OWN_STATE = ".pulumi%2Fstacks%2Fbezel-bootstrap%2Fbezel-local.json"
 RUNTIME = f"bezel-dev@{PROJECT}.iam.gserviceaccount.com"
@@ -62,11 +63,17 @@ FORBIDDEN: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "delete another bucket": ("DELETE", "/storage/v1/b/others", None),
     "delete the foundation's state": ("DELETE", OBJECTS.format(BUCKET, OWN_STATE), None),
     "read a secret": ("GET", f"{SECRETS}/hf-token/versions/latest:access", None),
+    "read the secret of another name": ("GET", f"{SECRETS}/other/versions/latest:access", None),
+    "delete a secret that no stack made": ("DELETE", f"{SECRETS}/hf-token", None),
     "share another secret": ("POST", f"{SECRETS}/other:setIamPolicy", {"policy": {}}),
     "enable an API": ("POST", f"/serviceusage/v1/projects/{PROJECT}/services/pubsub.googleapis.com:enable", {}),
 }
 ALLOWED: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "share a named secret": ("POST", f"{SECRETS}/hf-token:setIamPolicy", {"policy": {}}),
+    "make a secret": ("POST", f"{SECRETS}?secretId=bezel-stack-chat-collector", {"replication": {"automatic": {}}}),
+    "write the secret of a stack": ("POST", f"{STACK_SECRET}:addVersion", {"payload": {"data": "YQ=="}}),
+    "read the secret of a stack": ("GET", f"{STACK_SECRET}/versions/latest:access", None),
+    "share the secret of a stack": ("POST", f"{STACK_SECRET}:setIamPolicy", {"policy": {}}),
     "list states": ("GET", f"/storage/v1/b/{BUCKET}/o", None),
     "read a stack's state": ("GET", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json") + "?alt=media", None),
     "delete a stack's state": ("DELETE", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json"), None),
@@ -109,7 +116,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project
     ):
         path = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
         assert project.raw("POST", path, b"{}").is_success
-    for secret in ("hf-token", "other"):
+    for secret in ("hf-token", "other", "bezel-stack-old-collector"):
         project.ok("POST", SECRETS, {"replication": {"automatic": {}}}, secretId=secret)
     project.ok("POST", ACCOUNTS, {"accountId": "bezel-dev"})
     repository = {"format": "DOCKER"}
@@ -216,7 +223,15 @@ def test_a_deployment_grants_the_roles_of_stacks_and_no_other(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
-    ["share a named secret", "delete a stack's state", "change a bucket of weights", "make an account", "make a job"],
+    [
+        "share a named secret",
+        "make a secret",
+        "write the secret of a stack",
+        "delete a stack's state",
+        "change a bucket of weights",
+        "make an account",
+        "make a job",
+    ],
 )
 def test_a_preview_changes_nothing(accounts: tuple[Project, dict[str, str]], step: str) -> None:
     project, tokens = accounts

@@ -143,6 +143,7 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     assert roles == {
         f"projects/{PROJECT}/roles/bezelPreview",
         f"projects/{PROJECT}/roles/bezelPreviewWeights",
+        f"projects/{PROJECT}/roles/bezelPreviewStackSecrets",
         "roles/storage.objectViewer",
         "roles/storage.objectCreator",
         "roles/cloudkms.cryptoKeyDecrypter",
@@ -152,12 +153,19 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     assert creator.inputs["condition"]["expression"] == expression
     reads = [p for role in made.of("IAMCustomRole") if "Preview" in role.name for p in role.inputs["permissions"]]
     verbs = {permission.rpartition(".")[2] for permission in reads}
-    assert verbs == {"get", "list", "getIamPolicy", "getEffectiveFirewalls"}
+    assert verbs == {"get", "list", "getIamPolicy", "getEffectiveFirewalls", "access"}
+    assert [permission for permission in reads if permission.endswith(".access")] == ["secretmanager.versions.access"]
+    (reader,) = [one for one in made.all if str(one.inputs.get("role")).endswith("/bezelPreviewStackSecrets")]
+    assert reader.inputs["condition"]["expression"] == OF_STACKS
 
 
+OF_STACKS = " || ".join(
+    f'resource.name.startsWith("projects/{name}/secrets/bezel-stack-")' for name in (NUMBER, PROJECT)
+)
 GRANTABLE = {
     "bezelDeployProjectGrants": (
         "roles/logging.logWriter",
+        "roles/monitoring.metricWriter",
         "roles/tpu.admin",
         "roles/compute.networkUser",
         "roles/compute.instanceAdmin.v1",
@@ -177,6 +185,10 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
     made = declarations_of(secrets=("hf-token",))
     deploys = {role.name: role.inputs["permissions"] for role in made.of("IAMCustomRole") if "Deploy" in role.name}
     limited = {name: deploys.pop(f"role-{name}") for name in GRANTABLE}
+    assert "secretmanager.versions.access" in deploys.pop("role-bezelDeployStackSecrets")
+    (secrets,) = [one for one in made.all if str(one.inputs.get("role")).endswith("/bezelDeployStackSecrets")]
+    accessor = only("roles/secretmanager.secretAccessor")
+    assert secrets.inputs["condition"]["expression"] == f"({OF_STACKS}) && ({accessor})"
     granted = {permission for permissions in deploys.values() for permission in permissions}
     assert not granted & {
         "iam.roles.update",
@@ -230,7 +242,8 @@ def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) 
 @pytest.mark.slow
 def test_rights_over_secrets_and_addresses_need_their_names() -> None:
     names = [one.name for one in declarations_of().all]
-    assert not [name for name in names if "Secrets" in name or "Addresses" in name or "Records" in name]
+    for part in ("DeploySecrets", "Addresses", "Records"):
+        assert not [name for name in names if part in name]
     assert not {"apis-dns", "apis-certificatemanager"} & set(names)
 
 

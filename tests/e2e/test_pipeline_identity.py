@@ -81,6 +81,7 @@ NEEDED = {
     Grant("preview", "bucket", "storage.objectCreator"): ("save", "storage.objects.create"),
     Grant("preview", "project", "bezelPreview"): ("preview", "run.services.get"),
     Grant("preview", "project", "bezelPreviewWeights"): ("drift", "storage.buckets.getIamPolicy"),
+    Grant("preview", "project", "bezelPreviewStackSecrets"): ("drift", "secretmanager.secrets.get"),
     Grant("preview", "key", "cloudkms.cryptoKeyDecrypter"): ("decrypt", "cloudkms.cryptoKeyVersions.useToDecrypt"),
     Grant("deploy", "account", "iam.workloadIdentityUser"): ("login", "iam.serviceAccounts.getAccessToken"),
     Grant("deploy", "bucket", "storage.objectUser"): ("lock", "storage.objects.get"),
@@ -88,6 +89,7 @@ NEEDED = {
     # Of two resources that begin together, one is refused first.
     Grant("deploy", "project", "bezelDeployWeights"): ("deploy", "storage."),
     Grant("deploy", "project", "bezelDeploySecrets"): ("deploy", "secretmanager.secrets.getIamPolicy"),
+    Grant("deploy", "project", "bezelDeployStackSecrets"): ("deploy", "secretmanager.secrets.get"),
     Grant("deploy", "project", "bezelDeployLeases"): ("deploy", "compute.networks.create"),
     Grant("deploy", "project", "bezelDeployProjectGrants"): ("deploy", "resourcemanager.projects.getIamPolicy"),
     Grant("deploy", "project", "bezelDeployAccountGrants"): ("deploy", "iam.serviceAccounts.setIamPolicy"),
@@ -109,8 +111,13 @@ def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None
     assert policies.grants() == {*NEEDED}
 
     # In this order: the deploy finds the checkout as the drift run leaves it.
-    late = (Grant("preview", "project", "bezelPreviewWeights"), Grant("deploy", "project", "bezelDeploySecrets"))
-    first = [grant for grant in NEEDED if grant not in late]
+    late = (
+        Grant("preview", "project", "bezelPreviewWeights"),
+        Grant("deploy", "project", "bezelDeploySecrets"),
+        Grant("deploy", "project", "bezelDeployStackSecrets"),
+    )
+    last = Grant("preview", "project", "bezelPreviewStackSecrets")
+    first = [grant for grant in NEEDED if grant not in (*late, last)]
     for grant in first:
         if grant.account == "preview":
             check_refusal(jobs, policies, grant)
@@ -129,10 +136,15 @@ def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None
     text_of_success(run_step(jobs, DEPLOYS, MERGE, "ci", "deploy", SERVICE))
     # Of a stack that is deployed: the policies of its buckets are read, and a secret is shared.
     jobs.pipeline.set("bezel:secrets", {"HF_TOKEN": "hf-token"}, SERVICE)
+    jobs.pipeline.set("bezel:observability", {"metrics": True}, SERVICE)
     jobs.pipeline.commit()
-    preview(jobs, SERVICE)
     for grant in late:
+        preview(jobs, SERVICE)
         check_refusal(jobs, policies, grant)
+        jobs.pipeline.git("checkout", "--", ".")
+    preview(jobs, SERVICE)
+    text_of_success(run_step(jobs, DEPLOYS, MERGE, "ci", "deploy", SERVICE))
+    check_refusal(jobs, policies, last)
 
     key = jobs.key()
     for account, verb in ((PREVIEWS, "decrypt"), (DEPLOYS, "encrypt"), (DEPLOYS, "decrypt")):

@@ -51,6 +51,10 @@ STORAGE = (
             "Permission 'secretmanager.secrets.setIamPolicy' denied for resource 'projects/p/secrets/s' (or it may no",
             *("secretmanager.secrets.setIamPolicy", "projects/p/secrets/s", "bezelDeploySecrets"),
         ),
+        (
+            "Permission 'secretmanager.versions.add' denied for resource 'projects/p/secrets/bezel-stack-a-collector'",
+            *("secretmanager.versions.add", "projects/p/secrets/bezel-stack-a-collector", "bezelDeployStackSecrets"),
+        ),
     ],
 )
 def test_a_denied_permission_is_named_with_the_role_that_holds_it(message, name, place, role):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bezel.foundation import permissions
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 from bezel_base.text.shell import shell_word
@@ -68,21 +69,23 @@ def _denied_permissions(text: str) -> Iterator[tuple[str, str]]:
 
 def _problem(name: str, place: str, account: str) -> Problem:
     consequence = f"{account or 'the account of this run'} lacks it on {place}, so the step was refused."
-    holding = _holding(name, account)
+    holding = _holding(name, account, of_stack_secret=f"/secrets/{SECRETS_OF_STACKS}" in place)
     if not holding:
         repair = (
             "no role of `bezel init` holds it: what the stack declares needs more. Grant a role of your own with it, "
             "or remove what needs it."
         )
         return Problem(name, None, consequence, repair)
-    role = next((item for item in holding if item in permissions.LIMITED), holding[0])
+    limited = (*permissions.LIMITED, *permissions.OF_STACK_SECRETS)
+    role = next((item for item in holding if item in limited), holding[0])
     listed = " or ".join(item.id for item in holding)
     if option := _NAMED_BY.get(role):
         repair = f"the role {listed} holds it, for what `bezel init` names: run it again with {option} NAME."
-    elif role in permissions.LIMITED:
+    elif role in limited:
+        unlimited = "grant any role" if role in permissions.LIMITED else "read any secret"
         repair = (
             f"the role {listed} holds it, limited by a condition: run `bezel init` again, which grants it with that. "
-            "Without the condition the account could grant any role."
+            f"Without the condition the account could {unlimited}."
         )
     else:
         member = f"serviceAccount:{account or 'ACCOUNT'}"
@@ -91,11 +94,19 @@ def _problem(name: str, place: str, account: str) -> Problem:
     return Problem(name, None, consequence, repair)
 
 
-def _holding(name: str, account: str) -> list[permissions.CustomRole]:
-    """The roles of the set-up with a permission; only those that are for the account where it is of the set-up."""
+def _holding(name: str, account: str, *, of_stack_secret: bool) -> list[permissions.CustomRole]:
+    """The roles of the set-up with a permission; only those that are for the account where it is of the set-up.
+
+    Args:
+        name: Name of the permission.
+        account: E-mail of the account that lacks it.
+        of_stack_secret: Whether it lacks it on a secret that a stack makes for itself.
+    """
     # Cloud Run writes iam.serviceaccounts.actAs.
     roles = [role for role in permissions.ROLES if name.lower() in map(str.lower, role.permissions)]
-    reads = (permissions.PREVIEW, permissions.PREVIEW_WEIGHTS, permissions.PREVIEW_ADDRESSES)
+    on_secrets = [role for role in roles if role in permissions.OF_STACK_SECRETS]
+    roles = on_secrets if of_stack_secret and on_secrets else [role for role in roles if role not in on_secrets]
+    reads = [role for role in permissions.ROLES if role.id.startswith(permissions.PREVIEW.id)]
     user = account.partition("@")[0]
     if user not in (permissions.PREVIEW_ACCOUNT, permissions.DEPLOY_ACCOUNT):
         return roles

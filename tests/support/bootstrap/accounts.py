@@ -31,7 +31,7 @@ def account_args(name: str, chosen: Settings) -> PipelineAccountArgs:
     """The arguments of the account `preview` or `deploy`."""
     bucket = chosen.bucket_of(PROJECT)
     if name == "preview":
-        return wiring._preview(chosen, PROJECT, bucket, KEY, POOL)
+        return wiring._preview(chosen, PROJECT, PROJECT_NUMBER, bucket, KEY, POOL)
     return wiring._deploy(chosen, PROJECT, PROJECT_NUMBER, bucket, KEY, POOL)
 
 
