@@ -291,6 +291,7 @@ def _body(
             device=hardware.device,
             packages=node.packages,
             end_notice=(name, plan.labels["stack"], terms.run_seconds) if _tells_its_end(plan) else None,
+            collector=_collector(plan, name),
         ),
         "service_account": identity.email,
         "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
@@ -311,6 +312,21 @@ def _body(
         runtime_version=hardware.slice.runtime_version,
         network=network.network,
         **shared,
+    )
+
+
+def _collector(plan: LeasePlan, name: str) -> tuple[str, str] | None:
+    """Image and configuration of what writes the series of a machine's server; None where they are not kept."""
+    if plan.metrics is None:
+        return None
+    from bezel_components.metrics.node_collector import IMAGE, node_configuration
+
+    return IMAGE, node_configuration(
+        project=plan.project,
+        namespace=plan.gateway.name,
+        lease=name,
+        port=plan.node.port,
+        interval_seconds=plan.metrics.interval_seconds,
     )
 
 

@@ -22,7 +22,7 @@ node = partial(
     device="tpu",
     packages="",
 )
-MADE = node(end_notice=("bezel-m", "m", 14_400))
+MADE = node(end_notice=("bezel-m", "m", 14_400), collector=("r/c@sha256:0", "global: {}"))
 
 
 def test_every_attribute_is_one_that_the_script_knows_and_none_is_missing() -> None:
@@ -30,6 +30,7 @@ def test_every_attribute_is_one_that_the_script_knows_and_none_is_missing() -> N
     script = SCRIPT.read_text(encoding="utf-8")
     (listed,) = re.findall(r"^names = \((.+)\)$", script, re.MULTILINE)
     written = {*re.findall(r'"([\w-]+)"', listed), *re.findall(r'\("([\w-]+)", (?:list|dict)\)', script)}
+    written |= set(re.findall(r"metadata instance/attributes/bezel-([\w-]+)", script))
     assert names == written
 
 
@@ -43,6 +44,10 @@ def test_a_secret_stands_there_by_its_name_only() -> None:
     assert all(isinstance(value, str) for value in MADE.values())
 
 
-def test_only_a_machine_that_tells_its_end_has_the_attribute_for_it() -> None:
+def test_only_a_machine_that_tells_its_end_or_collects_has_attributes() -> None:
     assert json.loads(MADE["bezel-end-notice"]) == {"lease": "bezel-m", "stack": "m", "run_seconds": 14_400}
-    assert set(MADE) - set(node()) == {"bezel-end-notice"}
+    assert set(MADE) - set(node()) == {
+        "bezel-end-notice",
+        "bezel-collector-image",
+        "bezel-collector-configuration",
+    }

@@ -308,5 +308,9 @@ def test_a_tag_a_secret_and_a_shared_account_are_seen_in_a_request(back_end: str
     place = "tpu.nodeSpec.0.node.metadata.bezel-image" if queued else "metadata.items.0.value"
     assert violations("image-by-digest", LEASE, request(back_end, {place: "docker.io/vllm/vllm-tpu:latest"}))
     assert violations("no-plain-secret", LEASE, request(back_end, {place: "hf_" + "a" * 30}))
+    named = "tpu.nodeSpec.0.node.metadata.bezel-collector-image" if queued else "metadata.items.0"
+    item = "gke.gcr.io/prometheus-engine/prometheus:v3.13.0-gmp.1-gke.0"
+    collector = item if queued else {"key": "bezel-collector-image", "value": item}
+    assert violations("image-by-digest", LEASE, request(back_end, {named: collector}))
     account = "tpu.nodeSpec.0.node.serviceAccount.email" if queued else "serviceAccounts.0.email"
     assert violations("own-service-account", LEASE, request(back_end, {account: "default"}))

@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
+from bezel_stacks.dispatch import deploy
 from tests.stacks.test_cloud_run_stack import declare_plain, declare_plan
+from tests.stacks.test_fallback_stack import FALLBACK
+from tests.stacks.test_lease_stack import plan as lease_plan
 from tests.stacks.test_regions_stack import A, B, declare_regions
-from tests.support.components.fake_engine import has_unknown
+from tests.support.components.fake_engine import declare, has_unknown
 
 KEPT = {"observability": {"metrics": True}}
 SERVICE, SECRET = "cloudrunv2/service:Service", "secretmanager/secret:Secret"
@@ -55,3 +58,24 @@ def test_regions_share_one_configuration() -> None:
     first, second = collectors(made.of(SERVICE))
     assert first == second
     assert len(made.of(SECRET)) == 1
+
+
+@pytest.mark.slow
+def test_series_of_a_lease_are_its_gateway_s_and_a_fallback_has_its_own() -> None:
+    made = declare(lambda: deploy(lease_plan(fallback=FALLBACK, **KEPT)))
+    metadata = made.one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"][0]["node"]["metadata"]
+    assert "@sha256:" in metadata["bezel-collector-image"]
+    (job,) = yaml.safe_load(metadata["bezel-collector-configuration"])["scrape_configs"]
+    gateway, fallback = made.by_name("vllm-gateway-service"), made.by_name("vllm-fallback-service-service")
+    assert job["static_configs"][0]["labels"]["namespace"] == gateway.inputs["name"]
+    assert collectors([gateway]) == []
+    assert [each["name"] for each in collectors([fallback])] == ["collector"]
+    writers = [one for one in made.of("projects/iAMMember:IAMMember") if "metricWriter" in one.inputs["role"]]
+    assert len(writers) == 2
+
+
+@pytest.mark.slow
+def test_a_leased_machine_without_figures_collects_none() -> None:
+    metadata = declare(lambda: deploy(lease_plan())).one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"][0]["node"]
+    assert [name for name in metadata["metadata"] if "collector" in name] == []
+    assert "start_collector" not in metadata["metadata"]["startup-script"]

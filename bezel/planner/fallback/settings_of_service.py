@@ -102,6 +102,7 @@ def settings_of_service(settings: Settings, served: Sequence[str], values: Mappi
             "random_weights": settings.smoke.random_weights,
         },
         "labels": dict(settings.labels),
+        **({"observability": {"metrics": True}} if settings.observability.metrics else {}),
     }
 
 

@@ -23,6 +23,7 @@ def node_metadata(
     device: str,
     packages: str,
     end_notice: tuple[str, str, int] | None = None,
+    collector: tuple[str, str] | None = None,
 ) -> dict[str, str]:
     """The attributes of one machine.
 
@@ -39,9 +40,12 @@ def node_metadata(
         packages: Packages installed at boot: "docker" or "".
         end_notice: Lease, stack and run duration in seconds, where the machine tells in Cloud Logging that its lease is
             about to end; None where it tells nothing.
+        collector: Image, by digest, and configuration of what writes the server's series; None for none.
     """
     attributes = {
-        "startup-script": startup_script(kinds_of(device=device, packages=packages, notice=end_notice is not None)),
+        "startup-script": startup_script(
+            kinds_of(device=device, packages=packages, notice=end_notice is not None, collector=collector is not None)
+        ),
         "enable-guest-attributes": "TRUE",
         "bezel-image": image,
         "bezel-arguments": _json(list(arguments)),
@@ -57,6 +61,8 @@ def node_metadata(
     if end_notice is not None:
         lease, stack, run_seconds = end_notice
         attributes["bezel-end-notice"] = _json({"lease": lease, "stack": stack, "run_seconds": run_seconds})
+    if collector is not None:
+        attributes["bezel-collector-image"], attributes["bezel-collector-configuration"] = collector
     return attributes
 
 

@@ -20,20 +20,24 @@ KEY = "startup-script"
 
 _MARK = re.compile(r"[ \t]*# (only|end) (\w+)")
 _DEVICES = ("tpu", "gpu")
-KINDS = (*_DEVICES, "packages", "notice")
+FIRST_KINDS = (*_DEVICES, "packages", "notice")
+"""Kinds of the time when every machine got the whole file."""
+KINDS = (*FIRST_KINDS, "collector")
 """Kinds that parts of the script are there for."""
 
 
-def kinds_of(*, device: str, packages: str, notice: bool) -> frozenset[str]:
+def kinds_of(*, device: str, packages: str, notice: bool, collector: bool = False) -> frozenset[str]:
     """The kinds of a machine.
 
     Args:
         device: "tpu" or "gpu"; of another one the script itself says what is wrong.
         packages: Packages that it installs at boot, "" for none.
         notice: Whether it tells of the end of its lease.
+        collector: Whether it writes the server's series to Cloud Monitoring.
     """
     devices = {device} if device in _DEVICES else set(_DEVICES)
-    return frozenset(devices | ({"packages"} if packages else set()) | ({"notice"} if notice else set()))
+    others = {"packages": packages, "notice": notice, "collector": collector}
+    return frozenset(devices | {kind for kind, is_on in others.items() if is_on})
 
 
 @functools.cache
@@ -80,8 +84,10 @@ def _do_the_same(before: str, after: Mapping[str, Any]) -> bool:
         device=after.get("bezel-device", ""),
         packages=after.get("bezel-packages", ""),
         notice="bezel-end-notice" in after,
+        collector="bezel-collector-image" in after,
     )
-    return after[KEY] == startup_script(kinds) and plain == without_comments(_whole())
+    is_first = "collector" not in kinds and plain == script_for(_whole(), FIRST_KINDS)
+    return after[KEY] == startup_script(kinds) and is_first
 
 
 def _whole() -> str:
@@ -89,7 +95,10 @@ def _whole() -> str:
 
 
 def _lines_for(text: str, kinds: Collection[str]) -> Iterator[str]:
-    """The lines of a text for some kinds; a part of another kind becomes `:`, as bash has no empty blocks."""
+    """The lines of a text for some kinds; a part of another kind becomes `:`, as bash has no empty blocks.
+
+    A collector's parts stand beside other commands and become nothing: a machine without one has the script of before.
+    """
     opened: list[str] = []
     for line in text.splitlines(keepends=True):
         mark = _MARK.fullmatch(line.rstrip("\n"))
@@ -99,7 +108,7 @@ def _lines_for(text: str, kinds: Collection[str]) -> Iterator[str]:
                 yield line
         elif mark[1] == "only" and mark[2] in KINDS:
             opened.append(mark[2])
-            if mark[2] not in kinds and not is_left_out:
+            if mark[2] in FIRST_KINDS and mark[2] not in kinds and not is_left_out:
                 yield ":\n"
         elif not opened or mark[2] != opened.pop():
             raise ValueError(f"{SCRIPT.name}: a mark without its other half: {line.strip()}")

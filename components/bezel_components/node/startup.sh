@@ -3,14 +3,15 @@
 #
 # What differs it reads from the metadata attributes bezel-*, none of which is secret. A machine gets the text without
 # comments, and without what is between `# only KIND` and `# end KIND` of a kind that it is not (startup_script.py):
-# tpu, gpu, packages (installs some), notice (of the lease's end). The whole text runs on each kind as well. It tells
+# tpu, gpu, packages (installs some), notice (of the lease's end), collector (of the server's series). The whole text
+# runs on each kind as well. It tells
 # how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
 # the image, and starts the container anew. Once the container serves, this never ends: it starts, stops and restarts
 # the container as the attribute bezel-container asks, and tells how it is by the guest attribute bezel/container. Where
 # the attribute bezel-end-notice names the run duration, it writes one entry to Cloud Logging before the lease ends.
 #
-# Owns what happens from the power button to the first healthy answer, the container's life, and the notice of the
-# lease's end. Leaves out who waits for any of them.
+# Owns what happens from the power button to the first healthy answer, the container's life, the start of what collects
+# its series, and the notice of the lease's end. Leaves out who waits for any of them.
 #
 # Environment, for tests and the embedded cloud only: BEZEL_ROOT (a folder in place of /), GCE_METADATA_HOST and
 # GOOGLE_<API>_CUSTOM_ENDPOINT as Google's own clients read them.
@@ -43,6 +44,9 @@ readonly NOTICE="$ROOT/var/lib/bezel/end-notice"     # on the disk once the noti
 readonly NOTICE_SECONDS=1800                         # before the end, or a quarter of a shorter lease
 readonly NOTICE_ATTEMPTS=10                          # one with each look, so that no request waits for them
 # end notice
+# only collector
+readonly COLLECTOR="$ROOT/var/lib/bezel/collector"   # on the disk: the configuration of what collects the series
+# end collector
 
 phase=network
 told=''       # whether the user knows why this ends
@@ -440,6 +444,40 @@ show_last_words() {
   said=$errors
 }
 
+# only collector
+# start_collector: the container that writes the server's series to Cloud Monitoring, of an image and with a configuration
+# that are attributes. It fails nothing: the server serves without it as well.
+start_collector() {
+  local collector
+  if ! retry 3 metadata instance/attributes/bezel-collector-image && [[ $said == *'HTTP 404'* ]]; then return 0; fi
+  collector=$said
+  docker rm --force collector >/dev/null 2>&1 || true # of an earlier boot
+  if retry 3 write_collector && retry 3 timeout 300 docker pull --quiet "$collector" && retry 1 run_collector; then
+    say "the collector writes the server's series to Cloud Monitoring"
+  else
+    say "the collector cannot be started ($(last_line)): the server serves, and no figure of it is kept; start the node
+again, or set observability.metrics to false"
+  fi
+}
+
+write_collector() {
+  local -r placeholder='{zone}'
+  local zone text
+  zone=$(metadata instance/zone) || { printf '%s' "$zone"; return 1; }
+  zone=${zone##*/}
+  text=$(metadata instance/attributes/bezel-collector-configuration) || { printf '%s' "$text"; return 1; }
+  mkdir -p "$COLLECTOR" && printf '%s\n' "${text//"$placeholder"/"$zone"}" >"$COLLECTOR/collector.yaml"
+}
+
+# What it stores is gone with the container: series are read in Cloud Monitoring. Only this machine reaches its port.
+run_collector() {
+  docker run --detach --name collector --restart unless-stopped --net host --memory 512m --cpus 1 \
+    --log-opt max-size=10m --log-opt max-file=2 --tmpfs /prometheus --volume "$COLLECTOR:/etc/collector:ro" \
+    "$collector" --config.file=/etc/collector/collector.yaml --storage.tsdb.path=/prometheus/data \
+    --storage.tsdb.retention.time=2h --web.listen-address=127.0.0.1:9090
+}
+# end collector
+
 # The lease begins with the first boot: a later one must not move its end.
 remember_first_boot() {
   first_boot=$(date +%s)
@@ -634,6 +672,9 @@ main() {
   start_container
   wait_until_healthy
   save_cache
+  # only collector
+  start_collector
+  # end collector
   serve_requests || true # nothing that fails in it ends it
 }
 

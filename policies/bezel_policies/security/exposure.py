@@ -24,6 +24,7 @@ _HEADERS = {
 }
 NODE_IMAGE = "bezel-image"
 """Metadata attribute of a leased machine that names its container image."""
+_NODE_IMAGES = (NODE_IMAGE, "bezel-collector-image")
 _REFERENCES = "bezel-secrets-by-name"
 """Metadata of a lease's machine: variables with the names of their secrets in Secret Manager, as JSON."""
 _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
@@ -35,7 +36,7 @@ _OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
 def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
     """Containers run images with a digest: a tag can be moved to another image, a digest cannot."""
     images = [(container.key("image"), container.text("image") or "") for container in _containers(token, inputs)]
-    images += [(place, image) for place, name, image in _attributes(token, inputs) if name == NODE_IMAGE]
+    images += [(place, image) for place, name, image in _attributes(token, inputs) if name in _NODE_IMAGES]
     for place, image in images:
         if not _DIGEST.fullmatch(image):
             consequence = "a tag can be moved: the image could change without a deploy and without a check."

@@ -246,6 +246,7 @@ class Node:
             "instance/zone": "projects/12/zones/us-east5-a",
             "instance/service-accounts/default/token": json.dumps({"access_token": TOKEN, "expires_in": 3599}),
         }
+        fixed |= {f"instance/attributes/{name}": value for name, value in self.attributes.items()}
         metadata = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
         return (404, b"<html>404</html>") if metadata is None else (200, metadata.encode())
 

@@ -17,6 +17,8 @@ case $name in
   curl) for word; do case $word in */health) step=curl-health ;; esac; done ;;
 esac
 
+if [ "$step ${4:-}" = 'docker-run collector' ]; then step=docker-run-collector; fi
+
 if [ -f "$FAKE/$step.fail" ]; then
   read -r left <"$FAKE/$step.fail"
   if [ "$left" -gt 0 ]; then
