@@ -16,6 +16,7 @@ FORMS = (
     f"hf_{SECRET}", f"HF_TOKEN=hf_{SECRET}", f"token_hf_{SECRET}", f"ya29.a0{SECRET}", f"ya29.c.{SECRET}",
     f"AIza{SECRET}", f"eyJhbGciOiJSUzI1NiJ9.{SECRET}.{SECRET}", f"eyJ{SECRET}", f"GOCSPX-{SECRET}", f"1//0{SECRET}",
     f"ghp_{SECRET}", f"github_pat_{SECRET}", f"glpat-{SECRET}", f"sk-{SECRET}", f"sk-proj-{SECRET}",
+    f"bezel-k7m2p9q4-{SECRET}", f"x-api-key: bezel-k7m2p9q4-{SECRET}",
     f"Authorization: Bearer {SECRET}", f"authorization: bearer  {SECRET}", f"'Authorization': 'Basic {SECRET}'",
     f"X-Serverless-Authorization: Bearer {SECRET}", f"x-goog-api-key: {SECRET}", f"Cookie: sid={SECRET}; a=b",
     f"postgres://user:{SECRET}@db.example/x", f"https://:{SECRET}@host", f"https://x.example/?key={SECRET}&a=1",

@@ -33,6 +33,7 @@ SECRETS = [
     ("GOOGLE_APPLICATION_CREDENTIALS", '{"type": "service_account"}'),
     ("AUTH_CREDENTIALS", "user:abc"),
     ("NOTE", "hf_" + "x" * 24),
+    ("NOTE", "bezel-k7m2p9q4-" + "x" * 43),
     ("GITHUB_PAT", "abc"),
     ("AZURE_DEVOPS_EXT_PAT", "abc"),
     ("NPM_AUTH", "abc"),
