@@ -53,7 +53,7 @@ FORMS = (
         r"[A-Za-z0-9+/]{32,80}(?:AzSe|\+ASt|\+ABa|ACDb|JQQJ99)[A-Za-z0-9+/]{6,80}={0,2}",
     ),
     Form("Azure DevOps", ("AZDO",), r"[A-Za-z0-9]{72,76}AZDO[A-Za-z0-9]{4}"),
-    # Names of resources begin like this too, in lowercase alone; of 43 random characters none is a capital in 1 of 10^9.
+    # Names of resources begin like this too, in lowercase alone.
     Form("Bezel", ("bezel-",), r"bezel-[a-z0-9]{8}-(?:[\w-]{43}(?![\w-])|(?=[a-z0-9_-]{0,42}[A-Z])[\w-]{16,})"),
     Form("Cal.com", ("cal_",), r"cal_(?:live|test)_[A-Za-z0-9]{16,}"),
     Form("CircleCI", ("CCIPAT_", "CCIPRJ_"), r"CCIP(?:AT|RJ)_\w{16,}"),

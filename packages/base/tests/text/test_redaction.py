@@ -293,7 +293,7 @@ ORDINARY = (
     "commit 0f0f162f9d3f2a4be8f5a7c9e1d3b5a7c9e1d3b5 by me, " + HEX,
     "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "changes sha256:" + HEX,
-    "account bezel-pipeline-artifact-registry-reader@acme.iam.gserviceaccount.com, bucket acme-bezel-previews-of-pull-requests",
+    "account bezel-pipeline-artifact-registry-reader@acme.iam.gserviceaccount.com, bucket acme-bezel-previews-of-pulls",
     "operation 8d7f0c1e-4e39-4f7e-a3f6-1c9b8f4e2d11 of revision llm-l4-qat-00012-xyz",
     "revision llm-00001-abc: google/gemma-3-27b-it, Qwen/Qwen3-32B-FP8, meta-llama/Llama-3.3-70B-Instruct",
     "hf_transfer hf_overrides hf_hub_download_anything sk-learn risk-assessment-of-the-disk-configuration",
