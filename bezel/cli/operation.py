@@ -31,7 +31,7 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     output, pieces = (None, None) if options.json else (say, write)
     with (
         Steps(sys.stderr) as steps,
-        Context(project.folder, os.environ, show=steps, output=output, pieces=pieces) as context,
+        Context(project.folder, os.environ, show=steps, output=output, pieces=pieces, shows_secrets=True) as context,
     ):
         if called.kind == "changing":
             from bezel.cli.change import run_change

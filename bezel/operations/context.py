@@ -45,6 +45,8 @@ class Context:
         show: Called with each line of progress.
         output: Called with each line of a result that grows while it is awaited; None: such lines are progress.
         pieces: Called with each piece of a text that grows, as it arrives, newlines included; None: it is not shown.
+        shows_secrets: Whether what the face shows may hold a secret that is made, once; otherwise a file of the user's
+            own gets it.
         cancelled: Set by the face when the caller gives the operation up.
         scope: The only stacks that the caller may see; empty for all. Every other one is as if it did not exist.
     """
@@ -56,6 +58,7 @@ class Context:
     show: Callable[[str], None] = note
     output: Callable[[str], None] | None = None
     pieces: Callable[[str], None] | None = None
+    shows_secrets: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
     scope: tuple[str, ...] = ()
 

@@ -223,6 +223,14 @@ class StateBucket:
         repair = "run the same command again: it starts from what is there now."
         return PreconditionError(Problem(f"{self.url}/{name}", None, consequence, repair))
 
+    def _repair_of_no_bucket(self) -> str:
+        """What to do where there is no such bucket."""
+        command = (
+            f"gcloud storage buckets create gs://{shell_word(self.name)} --uniform-bucket-level-access "
+            "--location=REGION"
+        )
+        return f"correct {BACKEND}, or create the bucket: `{command}`."
+
     def _explain(self, error: ApiError, verb: str, name: str) -> RestError:
         """The error with its repair: the role that is missing, or the bucket."""
         where = f"{self.url}/{name}".rstrip("/")
@@ -237,11 +245,7 @@ class StateBucket:
             repair = f"grant the account {_ROLES[verb]}: `{command} --role={_ROLES[verb]}`."
         elif error.status == 404:
             consequence = f"it cannot be used to {verb} objects: {error.message}"
-            command = (
-                f"gcloud storage buckets create gs://{shell_word(self.name)} --uniform-bucket-level-access "
-                "--location=REGION"
-            )
-            repair, where = f"correct {BACKEND}, or create the bucket: `{command}`.", f"gs://{self.name}"
+            repair, where = self._repair_of_no_bucket(), f"gs://{self.name}"
         else:
             return error
         return RestError(Problem(where, None, consequence, repair))

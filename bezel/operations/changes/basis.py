@@ -40,6 +40,8 @@ _WORDS = {
     "locks": "the stack's lock",
     "answer": "the plan of the new file",
     "model": "the model's files",
+    "door": "the door of the stack",
+    "keys": "the keys that it is about",
     "target": "the revision that gets the traffic",
 }
 

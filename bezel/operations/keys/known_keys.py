@@ -1,0 +1,40 @@
+"""Refusals of ids and teams that no key of a door has, with those that there are. Pure."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from bezel_base.errors import Problem, UserError
+from bezel_catalog import closest
+from bezel_door.key_file import Key
+
+_MOST = 20
+
+
+def no_key(keys: Mapping[str, Key], identifier: str) -> NoReturn:
+    """Refuse an id.
+
+    Raises:
+        UserError: Always.
+    """
+    raise UserError(Problem("ID", identifier, "the door has no such key.", _choose(keys, identifier, "--team TEAM")))
+
+
+def no_team(keys: Mapping[str, Key], team: str) -> NoReturn:
+    """Refuse a team.
+
+    Raises:
+        UserError: Always.
+    """
+    teams = {key.team for key in keys.values() if key.team}
+    raise UserError(
+        Problem("--team", team, "the door has no key of this team.", _choose(teams, team, "the ID of a key"))
+    )
+
+
+def _choose(names: Mapping[str, Key] | set[str], name: str, otherwise: str) -> str:
+    if not names:
+        return "`bezel keys create STACK` makes one."
+    near = closest(name, names)
+    listed = sorted(names)[:_MOST]
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return (f"did you mean {near}? " if near else "") + f"choose of {', '.join(listed)}{more}, or name {otherwise}."
