@@ -90,7 +90,7 @@ def test_a_model_that_the_stack_does_not_serve_is_refused() -> None:
 
 def test_words_for_a_key_name_its_limits_and_its_state() -> None:
     key = Key("0" * 64, "search", NOW, requests_per_minute=60, tokens_per_day=1_000_000, models=("a", "b"))
-    assert limits_text(key) == "60 requests a minute, 1,000,000 tokens a day, a, b alone"
+    assert limits_text(key) == "60 requests/min, 1,000,000 tokens/day, a, b alone"
     assert limits_text(Key("0" * 64, "", NOW)) == "without limits"
     for ends, state, admitted in (
         ({}, "active", True),

@@ -36,10 +36,6 @@ def cloud(tmp_path: Path) -> Iterator[DoorCloud]:
         yield deployed
 
 
-def time_of(cloud: DoorCloud) -> datetime:
-    return datetime.fromtimestamp(cloud.now, UTC)
-
-
 def plan_new_key(cloud: DoorCloud, *, agent: bool = False, **arguments: Any) -> Plan:
     with cloud.context(shows_secrets=not agent) as context:
         return plan_create(context, CreateKeyArguments(stack="dev", **arguments))
@@ -79,11 +75,11 @@ def test_a_made_key_is_admitted_with_its_limits_and_shown_once(cloud: DoorCloud)
     with cloud.context() as context:
         outcome = apply_create(context, plan)
     text, identifier = text_and_id(outcome)
-    admitted = judge_key(cloud.keys(), text, time_of(cloud))
+    admitted = judge_key(cloud.keys(), text, cloud.time())
     assert admitted == (identifier, cloud.keys()[identifier])
     key = cloud.keys()[identifier]
     assert (key.team, key.requests_per_minute, key.tokens_per_minute, key.tokens_per_day) == ("search", 60, None, 10**6)
-    assert key.expires == time_of(cloud) + timedelta(days=30)
+    assert key.expires == cloud.time() + timedelta(days=30)
     assert outcome.text().splitlines()[-1] == text
     # Nowhere else: not in the plan, the list, the bucket, nor in what any other reader is shown.
     others = f"{plan.model_dump_json()}{plan.text()}{keys_of(cloud).model_dump_json()}{cloud.content().decode()}"
@@ -97,7 +93,7 @@ def test_an_agent_gets_a_file_of_the_users_own_and_no_key(cloud: DoorCloud) -> N
     assert outcome.key_file is not None
     file = Path(outcome.key_file)
     text = file.read_text().strip()
-    assert isinstance(judge_key(cloud.keys(), text, time_of(cloud)), tuple)
+    assert isinstance(judge_key(cloud.keys(), text, cloud.time()), tuple)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert text not in outcome.text() + outcome.model_dump_json()
     cloud.deployed.keep("dev", {"version": 3, "checkpoint": {"latest": {"resources": []}}})
@@ -111,8 +107,8 @@ def test_a_revoked_key_is_refused_and_others_are_not(cloud: DoorCloud, by: str) 
     (text, identifier), (other, _) = (text_and_id(create(cloud, team=team)) for team in ("search", "billing"))
     outcome = revoke(cloud, **({"id": identifier} if by == "id" else {"team": "search"}))
     assert outcome.verdict == "done"
-    assert judge_key(cloud.keys(), text, time_of(cloud)) is KeyRefusal.REVOKED
-    assert isinstance(judge_key(cloud.keys(), other, time_of(cloud)), tuple)
+    assert judge_key(cloud.keys(), text, cloud.time()) is KeyRefusal.REVOKED
+    assert isinstance(judge_key(cloud.keys(), other, cloud.time()), tuple)
     assert revoke(cloud, id=identifier).verdict == "unchanged"
 
 
@@ -121,19 +117,19 @@ def test_a_replaced_key_is_admitted_until_the_overlap_ends(cloud: DoorCloud) -> 
     cloud.now += 86_400
     new, new_id = text_and_id(rotate(cloud, identifier, overlap="2h"))
     key = cloud.keys()[new_id]
-    assert (key.team, key.tokens_per_minute, key.expires) == ("search", 500, time_of(cloud) + timedelta(days=30))
+    assert (key.team, key.tokens_per_minute, key.expires) == ("search", 500, cloud.time() + timedelta(days=30))
     for hours, admitted in ((1.9, (True, True)), (2.1, (False, True))):
-        moment = time_of(cloud) + timedelta(hours=hours)
+        moment = cloud.time() + timedelta(hours=hours)
         assert tuple(isinstance(judge_key(cloud.keys(), each, moment), tuple) for each in (old, new)) == admitted
     third, _ = text_and_id(rotate(cloud, new_id, overlap="0s"))
-    assert judge_key(cloud.keys(), new, time_of(cloud)) is KeyRefusal.REVOKED
-    assert isinstance(judge_key(cloud.keys(), third, time_of(cloud)), tuple)
+    assert judge_key(cloud.keys(), new, cloud.time()) is KeyRefusal.REVOKED
+    assert isinstance(judge_key(cloud.keys(), third, cloud.time()), tuple)
 
 
 def test_the_own_end_of_a_key_is_not_put_off_by_another_in_its_place(cloud: DoorCloud) -> None:
     _, identifier = text_and_id(create(cloud, expires="1h"))
     rotate(cloud, identifier, overlap="24h")
-    assert cloud.keys()[identifier].expires == time_of(cloud) + timedelta(hours=1)
+    assert cloud.keys()[identifier].expires == cloud.time() + timedelta(hours=1)
 
 
 def test_a_key_that_another_writes_meanwhile_is_kept(cloud: DoorCloud) -> None:
@@ -157,7 +153,7 @@ def test_a_key_that_is_revoked_while_it_is_replaced_stays_revoked(cloud: DoorClo
     cloud.before_write.append(lambda: revoke(cloud, id=identifier))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no more admitted"):
         rotate(cloud, identifier)
-    assert judge_key(cloud.keys(), text, time_of(cloud)) is KeyRefusal.REVOKED
+    assert judge_key(cloud.keys(), text, cloud.time()) is KeyRefusal.REVOKED
     assert len(cloud.keys()) == 1
 
 
@@ -195,7 +191,7 @@ def test_the_list_has_state_limits_and_use_of_each_key(cloud: DoorCloud) -> None
     cloud.put("usage/2026-09-03/broken.json", b"{")
     keys = keys_of(cloud)
     assert [(each.id, each.state) for each in keys.keys] == [(one, "active"), (two, "revoked 2026-09-21")]
-    assert keys.keys[0].today.line() == "4 requests, 1,010 tokens in, 50 out, 1 failed, 2 refused, 1 estimated"
+    assert keys.keys[0].today.line() == "4 requests, 1,060 tokens (1,010 in, 50 out), 1 failed, 2 refused, 1 estimated"
     assert (keys.keys[0].month.requests, keys.keys[1].month.completion_tokens) == (11, 9)
     assert keys.keys[1].today.line() == "none"
     assert keys.door == DOOR_URL

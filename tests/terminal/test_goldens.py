@@ -6,6 +6,7 @@ The goldens are in `goldens`; `BEZEL_RECORD=1 pytest tests/terminal/test_goldens
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,15 @@ from bezel.operations.cost.cost import CostArguments, cost
 from bezel.operations.doctor.causes import causes_of
 from bezel.operations.doctor.check import check
 from bezel.operations.doctor.doctor import Doctor
+from bezel.operations.keys.door_bucket import UseOfDays
+from bezel.operations.keys.list_keys import keys_result
 from bezel.operations.plan.plan import PlanArguments, plan
 from bezel.operations.status.status import StatusArguments, status
 from bezel_base.terminal.layout import lay_out
+from bezel_door.key_file import Key
+from bezel_door.usage_file import KeyUsage
+from tests.support.operations.deployed import NOW, Deployed, deployed_stack, live_service, service_resource, state_of
 from tests.support.operations.deployed import SERVICE as PATH
-from tests.support.operations.deployed import Deployed, deployed_stack, live_service, service_resource, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = Path(__file__).with_name("goldens")
+HASH = "0" * 64
 HERE = Context(ROOT, {})
 QUOTA = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
 FAILED = {"state": "CONDITION_FAILED", "message": "The user-provided container failed to start and listen on the port."}
@@ -75,6 +81,21 @@ def bench() -> BenchResult:
         findings=("the first token takes 13 times as long at p99 as at p50: requests waited for a place in a batch",),
         notes=("the figures are those of a simulated server: none describes hardware",),
     )
+
+
+def keys() -> Result:
+    """Keys of a door: one with every limit, one that ends, one that was revoked."""
+    made = datetime(2026, 9, 1, tzinfo=UTC)
+    by_id = {
+        "k7m2p9q4": Key(HASH, "search", made, None, None, 60, 10_000, 1_000_000, ("gemma", "gemma-legal")),
+        "b3x8w1z5": Key(HASH, "billing", made, expires=datetime(2026, 10, 1, tzinfo=UTC)),
+        "q1q2q3q4": Key(HASH, "", made, revoked=made),
+    }
+    busy = KeyUsage(1_203, 4, 17, 1_820_114, 96_240, 2)
+    use = UseOfDays(
+        {date(2026, 9, 2): {"b3x8w1z5": KeyUsage(12, 0, 0, 3_400, 120)}, date(2026, 9, 21): {"k7m2p9q4": busy}}
+    )
+    return keys_result("dev", "acme-dev-door", "https://dev-door-abcdefghij-uk.a.run.app", by_id, use, NOW)
 
 
 def doctor() -> Doctor:
@@ -126,6 +147,7 @@ RESULTS: dict[str, Callable[[Deployed], Result]] = {
     "catalog": lambda _: show(HERE, ShowArguments(section="tpus")),
     "status": lambda cloud: status(cloud.context, StatusArguments(stack="dev")),
     "status-of-two": two_stacks,
+    "keys": lambda _: keys(),
     "doctor": lambda _: doctor(),
     "bench": lambda _: bench(),
 }

@@ -10,9 +10,9 @@ NO_TEAM = "(no team)"
 def limits_text(key: Key) -> str:
     """What a key may do, in words."""
     limits = (
-        (key.requests_per_minute, "requests a minute"),
-        (key.tokens_per_minute, "tokens a minute"),
-        (key.tokens_per_day, "tokens a day"),
+        (key.requests_per_minute, "requests/min"),
+        (key.tokens_per_minute, "tokens/min"),
+        (key.tokens_per_day, "tokens/day"),
     )
     parts = [f"{number:,} {what}" for number, what in limits if number is not None]
     parts += [f"{', '.join(key.models)} alone"] if key.models else []

@@ -1,6 +1,6 @@
 """Keys of a stack's door: whose they are, what they may do, whether they are admitted, and their use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from pydantic import Field
@@ -8,9 +8,9 @@ from pydantic import Field
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
-from bezel.operations.keys.door_bucket import DoorBucket, utc_day
+from bezel.operations.keys.door_bucket import DoorBucket, UseOfDays, utc_day
 from bezel.operations.keys.key_text import is_admitted, limits_text, state_text, team_of
-from bezel.operations.keys.use import Use, door_use
+from bezel.operations.keys.use import Use, door_use, use_result
 from bezel.operations.results import Result, format_count
 from bezel_base.terminal.blocks import Block, Line, Table, mark
 from bezel_base.text.shell import shell_word
@@ -61,7 +61,7 @@ class Keys(Result):
             return
         heads = ("key", "team", "state", "limits", "today", "this month")
         rows = [
-            (each.id, each.team, mark(each.state), each.limits, each.today.line(), each.month.line())
+            (each.id, each.team, mark(each.state), each.limits, each.today.short_line(), each.month.short_line())
             for each in self.keys
         ]
         yield Table(heads, rows)
@@ -74,20 +74,34 @@ def list_keys(context: Context, arguments: ListKeysArguments) -> Keys:
         NotDeployedError: The backend has no such stack.
         UserError: It has no door, or the keys or their use cannot be read.
     """
-    now = datetime.fromtimestamp(context.clock.now(), UTC)
-    today = utc_day(context.clock.now())
+    now = context.clock.now()
     with DoorBucket.of_stack(context, arguments.stack) as bucket:
         keys, _ = bucket.keys()
-        use = bucket.use_of_days(today.replace(day=1), today)
+        use = bucket.use_of_days(utc_day(now).replace(day=1), utc_day(now))
+        return keys_result(arguments.stack, bucket.name, bucket.door_url, keys, use, now)
+
+
+def keys_result(stack: str, bucket: str, door_url: str, keys: Mapping[str, Key], use: UseOfDays, moment: float) -> Keys:
+    """Keys with their use. Pure.
+
+    Args:
+        stack: Name of the stack.
+        bucket: Bucket of the door.
+        door_url: Address of the door, "" if it is not recorded.
+        keys: The keys by their ids.
+        use: The use of the days of the month.
+        moment: The time, unix seconds.
+    """
+    now, today = datetime.fromtimestamp(moment, UTC), utc_day(moment)
     of_month = door_use(keys, use.by_day, today.replace(day=1), today, use.unread)
     of_today = door_use(keys, use.by_day, today, today)
     month, day = ({each.key: each for each in part.keys} for part in (of_month, of_today))
     listed = sorted(keys.items(), key=lambda item: (not is_admitted(item[1], now), item[1].team, item[1].created))
-    none = Use(**{name: getattr(KeyUsage(), name) for name in Use.model_fields})
+    none = use_result(KeyUsage())
     return Keys(
-        stack=arguments.stack,
-        door=bucket.door_url or None,
-        bucket=bucket.name,
+        stack=stack,
+        door=door_url or None,
+        bucket=bucket,
         keys=tuple(
             _listed_key(each, key, now, _plain(day.get(each, none)), _plain(month.get(each, none)))
             for each, key in listed

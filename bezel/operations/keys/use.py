@@ -32,12 +32,17 @@ class Use(Result):
         """Tokens in and out."""
         return self.prompt_tokens + self.completion_tokens
 
+    def short_line(self) -> str:
+        """Requests and tokens in words."""
+        if not self.requests and not self.refused:
+            return "none"
+        return f"{self.requests:,} request{'' if self.requests == 1 else 's'}, {self.tokens:,} tokens"
+
     def line(self) -> str:
         """The use in words."""
         if not self.requests and not self.refused:
             return "none"
-        parts = [format_count(self.requests, "request"), f"{self.prompt_tokens:,} tokens in"]
-        parts += [f"{self.completion_tokens:,} out"]
+        parts = [f"{self.short_line()} ({self.prompt_tokens:,} in, {self.completion_tokens:,} out)"]
         others = ((self.failures, "failed"), (self.refused, "refused"), (self.estimated_requests, "estimated"))
         return ", ".join([*parts, *(f"{number:,} {word}" for number, word in others if number)])
 
@@ -142,9 +147,14 @@ def door_use(
             )
         ),
         days=tuple(days),
-        total=Use(**_counts(sum(by_key.values(), KeyUsage()))),
+        total=use_result(sum(by_key.values(), KeyUsage())),
         notes=tuple(_notes(keys, by_key, unread)),
     )
+
+
+def use_result(usage: KeyUsage) -> Use:
+    """What was counted, as a result shows it."""
+    return Use(**_counts(usage))
 
 
 def _of_teams(keys: Mapping[str, Key], by_key: Mapping[str, KeyUsage]) -> dict[str, KeyUsage]:

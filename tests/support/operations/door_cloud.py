@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -79,6 +79,10 @@ class DoorCloud:
         with self._one:
             answer = self.project.raw("GET", f"/storage/v1/b/{BUCKET}/o/{KEY_OBJECT}?alt=media")
         return bytes(answer.content)
+
+    def time(self) -> datetime:
+        """The present."""
+        return datetime.fromtimestamp(self.now, UTC)
 
     def keys(self) -> dict[str, Key]:
         """The keys in the bucket."""
