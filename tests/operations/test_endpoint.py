@@ -12,7 +12,14 @@ from bezel.operations.endpoint.endpoint import Endpoint, EndpointArguments, endp
 from bezel.operations.endpoint.token_command import token_command
 from bezel_base.errors import UserError
 from bezel_base.terminal.layout import lay_out
-from tests.support.operations.deployed import Deployed, address_output, further_resource, service_resource, state_of
+from tests.support.operations.deployed import (
+    Deployed,
+    address_output,
+    door_resource,
+    further_resource,
+    service_resource,
+    state_of,
+)
 from tests.support.rest.fake_google import Answer
 
 URL = "https://llm.example"
@@ -142,3 +149,16 @@ def test_a_token_is_asked_of_the_cloud_that_has_the_stack(url: str, key_file: st
 def test_a_stack_without_an_address_has_no_endpoint(cloud: Deployed) -> None:
     with pytest.raises(UserError, match="no address"):
         of(cloud, url="")
+
+
+def test_a_door_of_keys_is_shown_with_its_commands_and_is_no_server(cloud: Deployed) -> None:
+    shown = of(cloud, door_resource(), service_resource())
+    assert shown.door is not None
+    assert shown.door.openai_base_url == "https://llm-door.example/v1"
+    assert (shown.url, shown.is_public) == (URL, False)
+    text = shown.text()
+    assert "door for keys" in text
+    assert "bezel keys create dev" in text
+    assert 'curl -H "Authorization: Bearer $BEZEL_KEY" https://llm-door.example/v1/models' in text
+    assert of(cloud).door is None
+    assert "keys" not in of(cloud).text()

@@ -15,6 +15,8 @@ NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"
 REQUEST_TYPE = "pulumi-python:dynamic/components:TpuRequest"
 NOT_GRANTED = "not granted"
 """Recorded state of a lease that no zone has granted, where a fallback serves; see the components' provider of it."""
+DOOR_TYPE = "bezel:door:KeyDoor"
+"""Component of a door for callers by key, whose service is none of those that serve."""
 SERVED_TYPES = ("bezel:services:VllmService", "bezel:services:LeasedVllmService")
 """Components that serve a model; a stack file's stack has one, a program of one's own any number."""
 
@@ -191,18 +193,11 @@ class Deployment:
     def services(self) -> tuple[DeployedService, ...]:
         """Its Cloud Run services: the one that callers reach first, those of one name in the order of the regions.
 
-        Callers reach the service with a GPU, or the gateway in front of leases.
+        Callers reach the service with a GPU, or the gateway in front of leases. The door for callers by key is none.
         """
         listed = self.server_outputs.get("regions")
         order = [str(region) for region in listed] if isinstance(listed, list) else []
-        deployed = [
-            DeployedService(
-                id=str(entry["id"]),
-                inputs=mask_secrets(entry.get("inputs") or {}),
-                uri=str((entry.get("outputs") or {}).get("uri") or ""),
-            )
-            for entry in self._of(SERVICE_TYPE)
-        ]
+        deployed = [_service(entry) for entry in self._of(SERVICE_TYPE) if not _is_of_door(entry)]
 
         def place(service: DeployedService) -> tuple[bool, str, int]:
             # One that is left in the state after its region was taken out of the stack comes last.
@@ -221,6 +216,11 @@ class Deployment:
     def service(self) -> DeployedService | None:
         """The service that callers reach, of the region that is meant: by default the first."""
         return next((each for each in self.region_services if self.region in ("", each.location)), None)
+
+    @property
+    def door(self) -> DeployedService | None:
+        """The door for callers by key; None without one."""
+        return next((_service(entry) for entry in self._of(SERVICE_TYPE) if _is_of_door(entry)), None)
 
     @property
     def is_leased(self) -> bool:
@@ -261,6 +261,18 @@ def deployment_of(stack: str, state: Mapping[str, Any]) -> Deployment:
         bool(state.get("pending_operations")),
         str((state.get("manifest") or {}).get("time") or ""),
     )
+
+
+def _service(entry: Mapping[str, Any]) -> DeployedService:
+    return DeployedService(
+        id=str(entry["id"]),
+        inputs=mask_secrets(entry.get("inputs") or {}),
+        uri=str((entry.get("outputs") or {}).get("uri") or ""),
+    )
+
+
+def _is_of_door(entry: Mapping[str, Any]) -> bool:
+    return f"{DOOR_TYPE}${SERVICE_TYPE}::" in str(entry.get("urn"))
 
 
 def _lease(values: Mapping[str, Any]) -> DeployedLease:

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.doctor.check import Check, Job, check
 from bezel.operations.outside import declared_by, outside_of
+from bezel.operations.status.door import door_status
 from bezel_base.errors import UserError
+from bezel_base.text.shell import shell_word
 
 _SHARE = 0.8  # of the whole deadline, so that what was answered by then is shown
 
@@ -21,7 +24,9 @@ def access_jobs(context: Context, stacks: Sequence[str], seconds: float) -> list
 
 
 def _access(context: Context, stack: str, seconds: float) -> Iterable[Check]:
-    declared = declared_by(context.deployment(stack).resources)
+    deployment = context.deployment(stack)
+    declared = declared_by(deployment.resources)
+    yield from _door(context, deployment)
     outside = outside_of(context, stack, declared, seconds=seconds * _SHARE)
     for change in outside.changes:
         yield check("access", stack, "problem" if change.kind == "access" else "warning", change.line(), change.repair)
@@ -30,3 +35,17 @@ def _access(context: Context, stack: str, seconds: float) -> Iterable[Check]:
         yield check("access", stack, "unknown", item.line(), repair if item.denied else "repeat it.")
     if not outside.changes and not outside.not_judged and (declared.services or declared.machines):
         yield check("access", stack, "ok", "what costs money or opens access is as its program declares it")
+
+
+def _door(context: Context, deployment: Deployment) -> Iterable[Check]:
+    """The door for callers by key, as Cloud Run has it."""
+    door = door_status(context, deployment)
+    if door is None:
+        return
+    subject = f"door of {deployment.stack}"
+    if door.verdict == "ready":
+        yield check("access", subject, "ok", f"{door.url} is ready for callers by key")
+    else:
+        repair = f"`bezel deploy {shell_word(deployment.stack)}` makes it anew, and says why it does not start."
+        text = f"callers by key get no answer: the door is {door.verdict}: {'; '.join(door.reasons)}"
+        yield check("access", subject, "problem", text, repair)

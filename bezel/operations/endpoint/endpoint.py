@@ -53,6 +53,15 @@ class AddressEndpoint(Result):
     records: tuple[DomainRecord, ...] = Field(description="records that the domain needs")
 
 
+class DoorEndpoint(Result):
+    """A door for callers who can only send a key."""
+
+    url: str = Field(description="its address, which is the base URL of Anthropic's clients too")
+    openai_base_url: str = Field(description="base URL of OpenAI clients")
+    curl: str = Field(description="a command that lists the models by a key in the variable BEZEL_KEY")
+    create_key: str = Field(description="a command that makes a key")
+
+
 class Endpoint(Result):
     """Address of a stack's server, and how it is called."""
 
@@ -72,6 +81,7 @@ class Endpoint(Result):
     proxy: str | None = Field(description="a command that adds the token for clients that cannot; null without one")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
     address: AddressEndpoint | None = Field(description="address with a name of its own; null without one")
+    door: DoorEndpoint | None = Field(None, description="door for callers by key; null without one")
     regions: tuple[RegionEndpoint, ...] = Field(
         description="services with their own URLs, the first region first; () for a stack of one region without an "
         "address"
@@ -101,6 +111,8 @@ class Endpoint(Result):
             state = "answers" if self.address.answers else f"does not answer: {self.address.why}"
             yield "address", f"{self.address.ip or 'an unknown IP address'}, {state}"
             yield "repair", self.address.repair
+        if self.door is not None:
+            yield "door for keys", f"{self.door.url}, OpenAI base URL {self.door.openai_base_url}"
         yield from ((f"service in {each.region}", each.url or "its URL is not recorded") for each in self.regions)
 
     def _records(self) -> Iterator[tuple[str, str]]:
@@ -110,6 +122,8 @@ class Endpoint(Result):
     def _commands(self) -> str:
         shown = "List the models:" if self.proxy is None else "List the models, or serve clients that send no token:"
         commands = "".join(f"  {command}\n" for command in (self.curl, self.proxy) if command is not None)
+        if self.door is not None:
+            commands += f"\nMake a key, and use it:\n\n  {self.door.create_key}\n  {self.door.curl}\n"
         return f"\n{shown}\n\n{commands}"
 
 
@@ -126,6 +140,7 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         reach = reach_of(context, address, deployment.stack)
         # The printed command answers: at a service where the address does not.
         called = access_of(deployment.of_one_region(None)) if reach.why else replace(access, connect_to=reach.place)
+    door = deployment.door
     is_spread = address is not None or len(deployment.urls) > 1
     return Endpoint(
         stack=arguments.stack,
@@ -139,7 +154,17 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         proxy=None if access.public else f"bezel proxy {shell_word(arguments.stack)}",
         simulated=access.simulated,
         address=None if address is None else _address(address, reach),
+        door=_door(arguments.stack, door.uri.rstrip("/")) if door is not None and door.uri else None,
         regions=tuple(RegionEndpoint(region=region, url=url) for region, url in deployment.urls.items() if is_spread),
+    )
+
+
+def _door(stack: str, url: str) -> DoorEndpoint:
+    return DoorEndpoint(
+        url=url,
+        openai_base_url=f"{url}/v1",
+        curl=f'curl -H "Authorization: Bearer $BEZEL_KEY" {shell_word(url)}/v1/models',
+        create_key=f"bezel keys create {shell_word(stack)}",
     )
 
 

@@ -34,6 +34,7 @@ from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.call_counts import Calls
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost
+from bezel.operations.status.door import DoorStatus, door_status, with_door
 from bezel.operations.status.live_service import min_instances
 from bezel.operations.status.regions import (
     RegionStatus,
@@ -156,6 +157,7 @@ class StackStatus(Result):
         "stack are then their sums, and its service and revisions those of the first region",
     )
     certificate: Certificate | None = Field(None, description="certificate of the stack's address; null without one")
+    door: DoorStatus | None = Field(None, description="door for callers by key; null without one")
 
 
 class Status(Result):
@@ -214,23 +216,25 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
-    with ThreadPoolExecutor(3) as beside:
+    with ThreadPoolExecutor(4) as beside:
         declared = declared_by(deployment.resources)
         by_id = {each.id: live_one for each, live_one in services if live_one is not None}
         outside = beside.submit(outside_of, context, deployment.stack, declared, services=by_id)
         beside_file = beside.submit(file_settings, context, deployment, live)
         address = deployment.address
         certified = beside.submit(certificate_of, context, address, deployment.stack) if address else None
+        of_door = beside.submit(door_status, context, deployment)
         readings = read_services(context, services)
         with_fallback = [*readings, *read_services(context, live_fallback(context, deployment))]
         weights = weights_line(context, deployment)
-    findings, first = outside.result(), next(iter(readings), None)
+    findings, first, door = outside.result(), next(iter(readings), None), of_door.result()
     certificate = None if certified is None else certified.result()
     regions: tuple[RegionStatus, ...] = ()
     if len(readings) > 1:
         regions = tuple(region_status(each, deployment.of_one_region(each.service.location)) for each in readings)
     calls, spent = all_calls(each.calls for each in readings), all_costs(with_fallback)
     verdict, reasons = with_certificate(verdict_of(deployment, live, leases, calls, regions), certificate)
+    verdict, reasons = with_door((verdict, reasons), door)
     cost = live_cost(
         deployment,
         live,
@@ -268,6 +272,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         file=beside_file.result(),
         regions=regions,
         certificate=certificate,
+        door=door,
     )
 
 
@@ -461,6 +466,7 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
         ("model", stack.model),
         ("url", stack.url),
         ("certificate", None if stack.certificate is None else stack.certificate.line()),
+        ("door for keys", None if stack.door is None else stack.door.line()),
         *(() if stack.regions else (("service", stack.service), ("revision", traffic or None), *newest_row(stack))),
         ("requests", None if stack.calls is None else stack.calls.line()),
         ("instances", scale if not (stack.leases or stack.regions) else None),

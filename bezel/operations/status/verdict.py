@@ -76,7 +76,7 @@ def newest_revision(live: Mapping[str, Any], revisions: Sequence[Revision]) -> N
     name, ready = short_name(live.get("latestCreatedRevision")), short_name(live.get("latestReadyRevision"))
     if name is None:
         return None
-    verdict, reasons = _platform_verdict(live)
+    verdict, reasons = platform_verdict(live)
     state: RevisionState = "failed" if verdict == "failed" else "starting"
     if name == ready:
         state = "serving" if any(revision.name == name for revision in revisions) else "without traffic"
@@ -91,7 +91,7 @@ def service_verdict(live: Mapping[str, Any], calls: Calls | None, stack: str) ->
         calls: Requests to the revisions that have traffic; None where none has.
         stack: Name of the stack, for repairs.
     """
-    platform = _platform_verdict(live)
+    platform = platform_verdict(live)
     revisions = revisions_of(live)
     if calls is None or not revisions:
         if platform[0] == "ready":
@@ -178,7 +178,7 @@ def _unread(calls: Calls, consequence: str) -> tuple[str, ...]:
     return tuple(f"{consequence}: {each}" for each in calls.unread)
 
 
-def _platform_verdict(live: Mapping[str, Any]) -> Judgement:
+def platform_verdict(live: Mapping[str, Any]) -> Judgement:
     """What Cloud Run says of its newest revision and its routes."""
     condition = live.get("terminalCondition") or {}
     if condition.get("state") == "CONDITION_SUCCEEDED":

@@ -76,6 +76,17 @@ def further_resource(region: str, uri: str = "", **inputs: Any) -> dict[str, Any
     }
 
 
+DOOR = SERVICE.replace("/llm", "/llm-door")
+
+
+def door_resource() -> dict[str, Any]:
+    """The state's entry of the service of a door for callers by key."""
+    entry = service_resource()
+    urn = "urn:pulumi:dev::bezel::bezel:services:VllmService$bezel:door:KeyDoor$gcp:cloudrunv2/service:Service::door"
+    inputs = {"location": "us-east4", "name": "llm-door", "invokerIamDisabled": True}
+    return {**entry, "urn": urn, "id": DOOR, "inputs": inputs, "outputs": {"uri": "https://llm-door.example"}}
+
+
 def address_output(domain: str = "llm.acme.example") -> dict[str, Any]:
     """The output `address` of a stack that has one."""
     proof = {"name": f"_acme-challenge.{domain}.", "type": "CNAME", "data": "proof.authorize.example."}
