@@ -68,19 +68,27 @@ class Server:
         return {"Authorization": f"Bearer {self._credentials.identity_token(self._audience)}"}
 
     def send(
-        self, method: str, path: str, *, json: Any = None, timeout_seconds: float = 60.0, anonymous: bool = False
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        timeout_seconds: float = 60.0,
+        anonymous: bool = False,
+        key: str = "",
     ) -> "httpx.Response":
-        """Send one request, and again with a new token if the token was refused as such.
+        """Send one request, and again with a new token if the token was refused as such; `key` stands for a token.
 
         Raises:
             httpx.HTTPError: There was no response.
             CredentialsError: No identity token can be obtained.
             AddressError: A token may not be sent to this address.
         """
-        headers = {} if anonymous else self.headers()
+        by_identity = not anonymous and not key
+        headers = self.headers() if by_identity else {"Authorization": f"Bearer {key}"} if key else {}
         request = partial(self._client.request, method, self.url + path, json=json, timeout=timeout_seconds)
         response = request(headers=headers)
-        if response.status_code == 401 and not anonymous and self._credentials is not None:
+        if response.status_code == 401 and by_identity and self._credentials is not None:
             response = request(headers=self.headers(fresh=True))
         return response
 

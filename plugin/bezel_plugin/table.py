@@ -114,6 +114,7 @@ _ROWS = (
         "GlobalAddress",
         {"url": "string", "address": "string", "records": "anys", "certificate": "string"},
     ),
+    Component("bezel:door:KeyDoor", "bezel_components.door.key_door", "KeyDoor", _SERVICE),
     Component(
         "bezel:cloudrun:CloudRunGpuService",
         "bezel_components.cloud_run_gpu_service",
@@ -150,6 +151,7 @@ _ROWS = (
             "regions": "strings",
             "urls": "any",
             "address": "any",
+            "door": "string",
         },
         settings="bezel_services.settings.types:ServiceSettings",
         keywords={
@@ -207,6 +209,7 @@ _CHECKS = (
         {"verdict": "any", "passed": "anys"},
         hidden=("resources", "leases", "start"),
     ),
+    Check("bezel:smoke:DoorCheck", "bezel_smoke.door", "DoorCheck", {"verdict": "any"}),
     Check("bezel:smoke:ShortBenchmark", "bezel_smoke.benchmark", "ShortBenchmark", {"figures": "any"}),
     Check("bezel:smoke:AddressCheck", "bezel_smoke.address", "AddressCheck", {"verdict": "any"}),
 )

@@ -2,7 +2,7 @@
 
 The code declares resources in order. The prerequisites are made before the services (and deleted after them), and the
 model's files are checked before a service is made. One region is deployed and checked after the other, in the order of
-the plan, and the address is made last. Leaves out what a region has (`regions.service`).
+the plan, then the address is made, and the door last. Leaves out what a region has (`regions.service`).
 """
 
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ from bezel_components.runtime_identity import RuntimeIdentity
 from bezel_services import quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
+from bezel_services.door import DeclaredDoor, ServerBehindDoor, declare_door
 from bezel_services.images import FoundImages
 from bezel_services.preparation import refuse
 from bezel_services.prerequisites import enabled_apis, runtime_identity, weights
@@ -46,10 +47,12 @@ class DeclaredService:
     Attributes:
         regions: Region -> its service, the first region first.
         address: The address of all; None without one.
+        door: The door for callers by key; None without one.
     """
 
     regions: Mapping[str, RegionService]
     address: DeclaredAddress | None
+    door: DeclaredDoor | None
 
     @property
     def first(self) -> RegionService:
@@ -90,7 +93,10 @@ def fit_to_cloud(plan: Plan, quotas: Quotas, images: FoundImages, late: LateInpu
     }
     fitting, problems = leave_out_regions(plan, quotas, short)
     of_networks = [each for service in fitting.services for each in _subnetwork_problems(plan, service, late)]
-    protected = protection_problems(deployed, {(each.region, each.name) for each in fitting.services})
+    services = {(each.region, each.name) for each in fitting.services}
+    if plan.door:
+        services.add((plan.door.region, plan.door.name))
+    protected = protection_problems(deployed, services)
     of_domain = domain_problems(fitting, deployed.address)
     refuse(plan, [*of_networks, *problems, *protected, *images.problems, *of_domain])
     return fitting
@@ -145,7 +151,16 @@ def declare(
     services = {service.region: service.name for service in plan.services}
     revisions = [each.revision for each in regions.values()]
     address = declare_address(plan, children, services, labels, *earlier, revisions=revisions)
-    return DeclaredService(regions, address)
+    server = ServerBehindDoor(
+        url=regions[names[0]].service.url,
+        address=address,
+        services=services,
+        repository_id=plan.service.image_repository_id,
+        labels=labels,
+        deletion_protection=plan.service.deletion_protection,
+    )
+    door = declare_door(plan, children, images, apis, server, *earlier)
+    return DeclaredService(regions, address, door)
 
 
 def _of_region(plan: Plan, children: Children, service: ServicePlan) -> Children:

@@ -37,6 +37,7 @@ from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
 from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
+from bezel_services.door import DeclaredDoor, ServerBehindDoor, declare_door
 from bezel_services.images import FoundImages
 from bezel_services.leases.hours import checks_of, schedule
 from bezel_services.prerequisites import (
@@ -69,6 +70,7 @@ class DeclaredLeases:
         health: The health check.
         benchmark: The short benchmark.
         address: The address in front of the gateway; None without one.
+        door: The door for callers by key; None without one.
     """
 
     gateway: IdentityGateway
@@ -77,6 +79,7 @@ class DeclaredLeases:
     health: HealthCheck
     benchmark: ShortBenchmark
     address: DeclaredAddress | None
+    door: DeclaredDoor | None
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def find_problems(plan: LeasePlan, quotas: LeaseQuotas, images: FoundImages, dep
         state = quotas.fallback[service.region]
         problems += quota.service_problems(plan.fallback.plan, service, state, gated=False)
         services.add((service.region, service.name))
+    if plan.door:
+        services.add((plan.door.region, plan.door.name))
     return [*problems, *protection_problems(deployed, services)]
 
 
@@ -210,7 +215,16 @@ def declare(
     behind = {plan.gateway.region: plan.gateway.name}
     drain = declare_drain(plan, children, gateway.resource_name, plan.labels, gateway)
     address = declare_address(plan, children, behind, plan.labels, apis, *drain, benchmark)
-    return DeclaredLeases(gateway, states, image.reference, health, benchmark, address)
+    served = ServerBehindDoor(
+        url=gateway.url,
+        address=address,
+        services=behind,
+        repository_id=repository,
+        labels=plan.labels,
+        deletion_protection=plan.gateway.deletion_protection,
+    )
+    door = declare_door(plan, children, images, apis, served, gateway, *drain, benchmark)
+    return DeclaredLeases(gateway, states, image.reference, health, benchmark, address, door)
 
 
 def _is_gateway_ahead(plan: LeasePlan) -> bool:

@@ -9,6 +9,7 @@ from bezel_services import environment
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
+    from bezel_services.door import DeclaredDoor
     from bezel_services.regions.address import DeclaredAddress
     from bezel_smoke.benchmark import ShortBenchmark
     from bezel_smoke.health import HealthCheck
@@ -33,6 +34,10 @@ class DeclaredServer(Protocol):
     def address(self) -> "DeclaredAddress | None":
         """The address with a name of its own, if there is one."""
 
+    @property
+    def door(self) -> "DeclaredDoor | None":
+        """The door for callers by key, if there is one."""
+
 
 class ServedModel(pulumi.ComponentResource):
     """A model on vLLM, checked and measured.
@@ -42,6 +47,7 @@ class ServedModel(pulumi.ComponentResource):
         address: That address: its `domain`, `ip`, `records`, `certificate` and `check`; empty without one.
         urls: Region -> own URL of the service there, where there are several regions or an address; else empty.
         regions: These regions, in the order in which they are deployed.
+        door: Address for callers by key; "" without a door.
         image: Reference of the server's image, by digest.
         model: The model's id at the server.
         arguments: Arguments of the server.
@@ -55,6 +61,7 @@ class ServedModel(pulumi.ComponentResource):
     address: dict[str, Any]
     urls: Mapping[str, pulumi.Output[str]]
     regions: list[str]
+    door: pulumi.Output[str] | str
     image: str
     model: str
     arguments: list[str]
@@ -79,6 +86,7 @@ class ServedModel(pulumi.ComponentResource):
         self.address = {} if address is None else address.as_output()
         self.urls = urls if address is not None or len(urls) > 1 else {}
         self.regions = list(self.urls)
+        self.door = "" if declared.door is None else declared.door.door.url
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
         self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
@@ -89,8 +97,8 @@ class ServedModel(pulumi.ComponentResource):
 
     @property
     def placement(self) -> dict[str, Any]:
-        """The outputs `regions`, `urls` and `address`, as far as there are several regions or an address."""
-        placed = {"regions": self.regions, "urls": self.urls, "address": self.address}
+        """The outputs `regions`, `urls`, `address` and `door`, as far as there are several regions or the others."""
+        placed = {"regions": self.regions, "urls": self.urls, "address": self.address, "door": self.door}
         return {key: value for key, value in placed.items() if value}
 
 

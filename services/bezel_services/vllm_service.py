@@ -56,7 +56,7 @@ class PlannedVllmService(ServedModel):
         late: LateInputs = NOTHING_LATE,
     ) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
-        (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
+        (cloud_run, quotas), images = prepare(plan, load, *plan.images)
         deployed = look_up_deployed(name, plan)
         plan = cloud_run.fit_to_cloud(plan, quotas, images, late, deployed)
         names = [each.region for each in plan.regions]

@@ -124,14 +124,16 @@ class Poller:
         self._end_asked = self.elapsed_seconds()
         return self._end()
 
-    def send(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
-        """The response, or the reason why there is none."""
+    def send(
+        self, method: str, path: str, *, json: Any = None, anonymous: bool = False, key: str = ""
+    ) -> "httpx.Response | str":
+        """The response, or the reason why there is none; a key stands for the identity token."""
         import httpx
 
         left = max(1.0, self.deadline_seconds - self.elapsed_seconds())
         try:
             return self._server.send(
-                method, path, json=json, anonymous=anonymous, timeout_seconds=min(_REQUEST_SECONDS, left)
+                method, path, json=json, anonymous=anonymous, key=key, timeout_seconds=min(_REQUEST_SECONDS, left)
             )
         except httpx.HTTPError as error:
             return f"no response ({type(error).__name__})"

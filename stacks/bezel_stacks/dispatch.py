@@ -21,7 +21,8 @@ def deploy(plan: AnyPlan) -> dict[str, Any]:
 
     Returns:
         The stack's outputs: url, revision or leases, settings, image, model, arguments, plan, smoke, simulated; with
-        several regions or an address the `regions` in their order, their `urls` and the `address`.
+        several regions or an address the `regions` in their order, their `urls` and the `address`; with a door of keys
+        its URL, `door`.
 
     Raises:
         PlanError: The cloud has no room for the stack, or a registry none of its images: nothing is declared.

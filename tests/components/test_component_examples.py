@@ -34,6 +34,7 @@ ORDER = (
     "lease_hours",
     "identity_gateway",
     "global_address",
+    "door.key_door",
 )
 
 
@@ -70,7 +71,15 @@ def test_all_examples_make_one_program() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["enabled_apis", "runtime_identity", "container_image", "vllm_container", "node_network", "global_address"],
+    [
+        "enabled_apis",
+        "runtime_identity",
+        "container_image",
+        "vllm_container",
+        "node_network",
+        "global_address",
+        "door.key_door",
+    ],
 )
 def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
     run((module,))

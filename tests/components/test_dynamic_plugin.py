@@ -31,6 +31,7 @@ from bezel_components.providers.tpu_request import TpuRequestProvider
 from bezel_components.providers.traffic_switch import TrafficSwitchProvider
 from bezel_smoke.address import AddressCheckProvider
 from bezel_smoke.benchmark import ShortBenchmarkProvider
+from bezel_smoke.door import DoorCheckProvider
 from bezel_smoke.health import HealthCheckProvider
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,7 @@ print(type(load_provider(bytes.fromhex(sys.argv[1]))).__module__)
 """
 PROVIDERS = (
     AddressCheckProvider,
+    DoorCheckProvider,
     HealthCheckProvider,
     LeaseAfterChecksProvider,
     ModelFilesProvider,

@@ -50,6 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runtime_identity": (),
     "scheduling_identity": ("runtime_identity",),
     "container_image": (),
+    "door.key_door": (),
     "weights_bucket": ("runtime_identity",),
     "model_files": ("runtime_identity", "weights_bucket"),
     "cloud_run_gpu_service": SERVICE_NEEDS,

@@ -162,3 +162,22 @@ def test_service_without_quota_is_refused_before_anything_is_declared(run: FakeR
     with pytest.raises(ServiceRefusedError, match="NvidiaL4Gpu"):
         declared.append(declare_program(chat=CHAT))
     assert declared == []
+
+
+@pytest.mark.slow
+def test_door_of_keys_is_made_last_and_its_url_is_an_output() -> None:
+    declared = declare_program(chat={**CHAT, "access": {"keys": True}})
+    door, check = declared.by_name("chat-door-service"), declared.by_name("chat-door-check")
+    assert (door.inputs["name"], door.inputs["location"]) == (
+        "bezel-chat-test-door",
+        declared.by_name("chat-service-service").inputs["location"],
+    )
+    for earlier in ("chat-benchmark", "chat-door-image-repository", "chat-door-bucket"):
+        assert declared.waits_for(door, declared.by_name(earlier))
+    assert declared.waits_for(check, door)
+    outputs = declared.by_name("chat").outputs
+    assert outputs is not None
+    assert outputs["door"] == "https://chat.example"
+    without = declare_program(chat=CHAT)
+    assert [each.name for each in without.all if "door" in each.name] == []
+    assert "door" not in (without.by_name("chat").outputs or {})

@@ -39,6 +39,7 @@ FROM_THE_SERVICE = {"url": "uri", "revision": "latest_created_revision"}
 DYNAMIC = {
     "pulumi-python:dynamic/components:ModelFiles": ("bezel_components.model_files", "ModelFiles"),
     "pulumi-python:dynamic/smoke:AddressCheck": ("bezel_smoke.address", "AddressCheck"),
+    "pulumi-python:dynamic/smoke:DoorCheck": ("bezel_smoke.door", "DoorCheck"),
     "pulumi-python:dynamic/smoke:HealthCheck": ("bezel_smoke.health", "HealthCheck"),
     "pulumi-python:dynamic/smoke:ShortBenchmark": ("bezel_smoke.benchmark", "ShortBenchmark"),
 }

@@ -79,6 +79,7 @@ MAKES_NOTHING = frozenset(
         "bezel:components:ServiceDrain",
         "bezel:components:TrafficSwitch",
         "bezel:smoke:AddressCheck",
+        "bezel:smoke:DoorCheck",
         "bezel:smoke:HealthCheck",
         "bezel:smoke:ShortBenchmark",
         "pulumi-python:dynamic/bootstrap:StackGuard",
@@ -89,6 +90,7 @@ MAKES_NOTHING = frozenset(
         "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",
         "pulumi-python:dynamic/smoke:AddressCheck",
+        "pulumi-python:dynamic/smoke:DoorCheck",
         "pulumi-python:dynamic/smoke:HealthCheck",
         "pulumi-python:dynamic/smoke:ShortBenchmark",
     }

@@ -138,6 +138,10 @@ class _StackPlan:
         raise NotImplementedError
 
     @property
+    def _door_images(self) -> tuple[ImagePlan, ...]:
+        return () if self.door is None else (self.door.image,)
+
+    @property
     def weights(self) -> WeightsPlan:
         """Location of the model's files."""
         return self.server.weights
@@ -289,6 +293,11 @@ class Plan(_StackPlan):
     left_out: Mapping[str, str]
     fit: MemoryFit
     cost: ServiceCost
+
+    @property
+    def images(self) -> tuple[ImagePlan, ...]:
+        """The images of all parts."""
+        return (self.service.image, *self._door_images)
 
     @property
     def services(self) -> tuple[ServicePlan, ...]:
@@ -536,7 +545,7 @@ class LeasePlan(_StackPlan):
     def images(self) -> tuple[ImagePlan, ...]:
         """The images of all parts."""
         fallback = () if self.fallback is None else (self.fallback.service.image,)
-        return (self.node.image, self.gateway.image, *fallback)
+        return (self.node.image, self.gateway.image, *fallback, *self._door_images)
 
     @property
     def server(self) -> NodePlan:

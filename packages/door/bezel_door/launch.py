@@ -1,6 +1,6 @@
 """Start of a door: the command of its container, its variables, and the place of its archive. Pure.
 
-Owns what a deploy declares of the container, so that whoever judges a declaration can compare it. The command has the
+Owns what a deploy declares of the container, so that a policy can compare a declaration with it. The command has the
 archive's digest: another archive at that place is not run. It is read once and run from a copy, since Cloud Run
 fetches a mounted secret anew at each reading, and Python reads an archive at each import.
 
@@ -8,13 +8,14 @@ Python's `-I` leaves out the working folder and Python's variables: only its own
 """
 
 import hashlib
-from collections.abc import Mapping
 from typing import Final
 
 FOLDER: Final = "/door"
 """Where the secret with the archive is mounted."""
 ARCHIVE_NAME: Final = "door.pyz"
 PORT: Final = 8080
+HEALTH_PATH: Final = "/door"
+"""Path of the startup probe; not one of vLLM's."""
 COMMANDS: Final = ("python",)
 UPSTREAM: Final = "DOOR_UPSTREAM"
 """URL of the server that the door calls."""
@@ -42,8 +43,3 @@ with tempfile.NamedTemporaryFile(suffix=".pyz") as copy:
 def arguments_of(archive: bytes) -> tuple[str, ...]:
     """Arguments of the container that runs an archive, and no other."""
     return ("-I", "-c", _PROGRAM, f"{FOLDER}/{ARCHIVE_NAME}", hashlib.sha256(archive).hexdigest())
-
-
-def variables_of(upstream: str, audience: str, bucket: str) -> Mapping[str, str]:
-    """The container's variables."""
-    return {UPSTREAM: upstream, AUDIENCE: audience, BUCKET: bucket}

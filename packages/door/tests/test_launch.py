@@ -2,7 +2,7 @@
 
 import hashlib
 
-from bezel_door.launch import VARIABLES, arguments_of, variables_of
+from bezel_door.launch import arguments_of
 
 
 def test_command_ends_with_the_place_and_the_digest_of_the_archive() -> None:
@@ -14,7 +14,3 @@ def test_command_ends_with_the_place_and_the_digest_of_the_archive() -> None:
 
 def test_command_imports_nothing_from_the_working_folder() -> None:
     assert arguments_of(b"a")[0] == "-I"
-
-
-def test_variables_are_those_that_a_policy_knows() -> None:
-    assert frozenset(variables_of("https://chat.example", "https://chat.example", "keys")) == VARIABLES

@@ -11,12 +11,14 @@ from bezel.resource_cost.prices.leases import Lease
 from bezel.resource_cost.requests.scheduled import JOB
 from bezel_base.errors import NOT_SET, Problem
 from bezel_policies.config import PolicyConfig
+from bezel_policies.security.door import door_flaw, is_meant_as_door
 from bezel_policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified_members
 from bezel_policies.security.pool_condition import unpinned_providers
 
 _GOOGLE = ("gcp:", "google-native:")
 # Inputs that open a resource to everyone without a member.
 _SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
+_DOOR_SWITCH = "invokerIamDisabled"
 _ANNOTATION = "run.googleapis.com/invoker-iam-disabled"
 """The same switch in Cloud Run's older API, which has it among the annotations."""
 # Inputs that deny: a public member below them is harmless.
@@ -37,13 +39,18 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
     """Only known identities may call a service or read a bucket.
 
     Refuses grants to everyone, to whole sets of identities and to shared accounts, on any resource and by any input,
-    services that need no grant, and pools that let in every repository of a forge.
+    services that need no grant, and pools that let in every repository of a forge. A door of keys needs none: it is
+    judged by what it runs.
     """
     if describes_only(token):
         return
     yield from unpinned_providers(token, inputs)
+    is_door = is_meant_as_door(token, inputs)
     for value in values(inputs.values):
-        yield from _grants_to_everyone(token, value)
+        if is_door and value.path == (_DOOR_SWITCH,):
+            yield from _open_door(value, inputs)
+        else:
+            yield from _grants_to_everyone(token, value)
     for value in values(inputs.values, about=True):
         if value.path[-1:] == (_ANNOTATION,) and switch_value(value.value):
             yield _open(value)
@@ -77,6 +84,20 @@ def _open(value: Value) -> Problem:
         "callers need no identity: the whole internet may use the service, at your cost.",
         "omit it, and list the callers in `bezel:access.invokers`.",
     )
+
+
+def _open_door(value: Value, inputs: Inputs) -> Iterator[Problem]:
+    """Refuse the switch of a door that is not the shipped one."""
+    if value.value is UNKNOWN:
+        yield not_known(value.key)
+    elif switch_value(value.value) and (flaw := door_flaw(inputs)):
+        yield Problem(
+            value.key,
+            "true",
+            f"callers need no identity, and nothing says that they need a key: {flaw}.",
+            "make the door with KeyDoor, by the version of Bezel that this pack has, or list the callers in "
+            "`bezel:access.invokers` without `bezel:access.keys`.",
+        )
 
 
 def _may_grant(token: str, name: str) -> bool:

@@ -6,6 +6,9 @@ Cloud Functions check identities (`no-public-invoker` refuses what does not), an
 gateway. Whatever else answers, is not in the program or is not known yet, is refused, and so is a proxy without TLS
 that leads to anything: it takes callers' tokens in plain text. The services behind an endpoint group may be another
 program's.
+
+A door of keys has an address of its own and checks callers itself, by its program (`no-public-invoker` judges that).
+Its image has to be Docker Hub's: from a repository of this program that pulls from there.
 """
 
 import re
@@ -16,12 +19,14 @@ from itertools import pairwise
 from bezel.resource_cost.inputs import Inputs
 from bezel_base.errors import Problem
 from bezel_policies.config import PolicyConfig
+from bezel_policies.security.door import image_repository, is_meant_as_door
 
 _RULE = re.compile(r"gcp:compute/\w+:(?:Global)?ForwardingRule")
 _SERVICE = re.compile(r"gcp:compute/\w+:(?:Region)?BackendService")
 _BETWEEN = re.compile(r"gcp:compute/\w+:(?:Region)?(?:Target(?:https?|grpc|ssl|tcp)Proxy|UrlMap)", re.IGNORECASE)
 _PLAIN_PROXY = re.compile(r"gcp:compute/\w+:(?:Region)?TargetHttpProxy")
 _VPN = "gcp:compute/vPNGateway:VPNGateway"
+_REPOSITORY = "gcp:artifactregistry/repository:Repository"
 _SERVERLESS = "gcp:compute/regionNetworkEndpointGroup:RegionNetworkEndpointGroup"
 # Inputs that send requests further; others, as certificates, policies and tests of a URL map, send none.
 _ONWARD = (
@@ -37,6 +42,11 @@ _NOT_KNOWN = "(not known before the deploy)"
 _CONSEQUENCE = "nothing there checks who calls: anyone on the internet could use what is behind it, at your cost."
 _PLAIN_CONSEQUENCE = "callers send their tokens unencrypted: a person who reads one may call in their name."
 _PLAIN_REPAIR = "use a TargetHttpsProxy; a plain one may redirect to it (defaultUrlRedirect.httpsRedirect), no more."
+_IMAGE_CONSEQUENCE = (
+    "everyone may send requests to it, and its image may be another one than Docker Hub's: nothing says that it checks "
+    "keys."
+)
+_IMAGE_REPAIR = "pull it through a repository of this program with publicRepository DOCKER_HUB (ContainerImage does)."
 _REPAIR = (
     "lead it to Cloud Run (a RegionNetworkEndpointGroup with cloudRun) of this program, or enable Identity-Aware Proxy "
     "on the backend service (iap.enabled)."
@@ -62,6 +72,7 @@ class LinkedResource:
 
 def no_open_address(resources: Iterable[LinkedResource], _config: PolicyConfig) -> Iterator[Problem]:
     """An address on the internet leads only to what checks the caller's identity."""
+    resources = tuple(resources)
     computes = [each for each in resources if each.token.startswith("gcp:compute/")]
     for rule in computes:
         if _RULE.fullmatch(rule.token) and not _is_internal(rule):
@@ -70,6 +81,30 @@ def no_open_address(resources: Iterable[LinkedResource], _config: PolicyConfig) 
                 yield Problem(f"{rule.name}.target", end, _CONSEQUENCE, _REPAIR)
             for proxy in plain_proxies:
                 yield Problem(f"{rule.name}.target", proxy, _PLAIN_CONSEQUENCE, _PLAIN_REPAIR)
+    yield from _doors_of_other_images(resources)
+
+
+def _doors_of_other_images(resources: Iterable[LinkedResource]) -> Iterator[Problem]:
+    """Doors whose image may be another one than Docker Hub's."""
+    mirrors = {_repository_name(each.inputs) for each in resources if _mirrors_docker_hub(each)}
+    for each in resources:
+        if is_meant_as_door(each.token, each.inputs) and each.inputs.switch("invokerIamDisabled"):
+            repository = image_repository(each.inputs)
+            if repository not in mirrors:
+                name = "the image" if repository is None else f"repository {repository[2]}"
+                yield Problem(f"{each.name}.template.containers.0.image", name, _IMAGE_CONSEQUENCE, _IMAGE_REPAIR)
+
+
+def _mirrors_docker_hub(resource: LinkedResource) -> bool:
+    inputs = resource.inputs
+    if resource.token != _REPOSITORY or inputs.get("mode") != "REMOTE_REPOSITORY":
+        return False
+    return inputs.get("remoteRepositoryConfig", "dockerRepository", "publicRepository") == "DOCKER_HUB"
+
+
+def _repository_name(repository: Inputs) -> tuple[str, str, str]:
+    project, location, name = (repository.text(key) or "" for key in ("project", "location", "repositoryId"))
+    return project, location, name
 
 
 def _is_internal(rule: LinkedResource) -> bool:

@@ -41,13 +41,14 @@ class Deployed:
 
 
 def look_up_deployed(component: str, plan: AnyPlan) -> Deployed:
-    """What the state has of a component; it is read only where the plan has several regions or an address.
+    """What the state has of a component.
 
-    A state that cannot be read is taken for one that begins with the first region.
+    It is read only where the plan has several regions or an address, or protects services: the door for callers by key
+    may be one that it has no more. A state that cannot be read is taken for one that begins with the first region.
     """
     first = plan.gateway.region if isinstance(plan, LeasePlan) else plan.service.region
     several = not isinstance(plan, LeasePlan) and len(plan.regions) > 1
-    if not several and plan.address is None:
+    if not several and plan.address is None and not plan.settings.protects_from_deletion:
         return Deployed()
     resources = look_up_state()
     return Deployed(first) if resources is None else deployed_of(component, resources)

@@ -170,8 +170,8 @@ def stack_violations(
     """What a policy reports of a stack that consists of these resources."""
     messages: list[str] = []
     made = [
-        PolicyResource(token, unknown_checking_proxy(inputs), "urn", "it", None, None, None, [], {})  # type: ignore[arg-type]
-        for token, inputs in resources
+        PolicyResource(token, unknown_checking_proxy(inputs), f"urn:{number}", "it", None, None, None, [], {})  # type: ignore[arg-type]
+        for number, (token, inputs) in enumerate(resources)
     ]
     args = StackValidationArgs(made, LIMITS.get(policy, {}) if config is None else dict(config))
     POLICIES[policy].validate(args, lambda message, _urn=None: messages.append(message))  # type: ignore[attr-defined]

@@ -1,0 +1,118 @@
+"""Door of a service for callers by key: its image, the door in front of the server, and its check; with a plan of one.
+
+It is made last, after the server has passed its checks and has its address: callers by key are let in to what works.
+It calls the address, where there is one, with that as its audience, and the first service else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from bezel.planner import AnyPlan
+from bezel_services.children import Children
+from bezel_services.images import FoundImages
+from bezel_services.prerequisites import container_image
+
+if TYPE_CHECKING:
+    from bezel_components.door.key_door import KeyDoor
+    from bezel_components.enabled_apis import EnabledApis
+    from bezel_services.regions.address import DeclaredAddress
+    from bezel_smoke.door import DoorCheck
+
+
+@dataclass(frozen=True)
+class DeclaredDoor:
+    """A door and its check.
+
+    Attributes:
+        door: The door.
+        check: The check that it refuses callers without a key.
+    """
+
+    door: "KeyDoor"
+    check: "DoorCheck"
+
+
+@dataclass(frozen=True)
+class ServerBehindDoor:
+    """What a door calls.
+
+    Attributes:
+        url: URL of the first service.
+        address: The address in front of all; None without one.
+        services: Region -> name of the Cloud Run service there.
+        repository_id: Id of the repository of the server's image, which that of the door's is named after.
+        labels: Labels of the server, which the door has too.
+        deletion_protection: Whether the server is protected from deletion.
+    """
+
+    url: pulumi.Output[str]
+    address: "DeclaredAddress | None"
+    services: Mapping[str, str]
+    repository_id: str
+    labels: Mapping[str, str]
+    deletion_protection: bool
+
+
+def declare_door(
+    plan: AnyPlan,
+    children: Children,
+    images: FoundImages,
+    apis: "EnabledApis",
+    server: ServerBehindDoor,
+    *earlier: pulumi.Resource,
+) -> DeclaredDoor | None:
+    """Declare the door of a plan; None where it has none.
+
+    Args:
+        plan: Plan of the service.
+        children: Children of its component.
+        images: The plan's images with their digests.
+        apis: The enabled APIs.
+        server: What the door calls.
+        earlier: What has to be there first.
+    """
+    planned = plan.door
+    if planned is None:
+        return None
+    from bezel_components.door.key_door import KeyDoor, KeyDoorArgs
+    from bezel_smoke.door import DoorCheck, DoorCheckArgs
+
+    image = container_image(
+        "door-image",
+        images.by_plan[planned.image],
+        children,
+        project=plan.project,
+        location=planned.region,
+        repository_id=f"{server.repository_id}-door",
+        labels=server.labels,
+        earlier=(apis,),
+    )
+    behind = () if server.address is None else (server.address.address, server.address.check)
+    door = KeyDoor(
+        children.name_of("door"),
+        KeyDoorArgs(
+            project=plan.project,
+            location=planned.region,
+            service=planned.name,
+            account_id=planned.service_account_id,
+            image=image.reference,
+            secret_id=f"{planned.name}-program",
+            bucket=planned.bucket,
+            upstream=server.url if server.address is None else server.address.url,
+            servers=server.services,
+            max_instances=planned.max_instances,
+            timeout_seconds=planned.timeout_seconds,
+            deletion_protection=server.deletion_protection,
+            labels=server.labels,
+        ),
+        opts=children.after(apis, image, *earlier, *behind),
+    )
+    check = DoorCheck(
+        children.name_of("door-check"),
+        DoorCheckArgs(service=door.resource_name, url=door.url, revision=door.created_revision),
+        opts=children.after(door),
+    )
+    return DeclaredDoor(door, check)
