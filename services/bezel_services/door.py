@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from bezel.planner import AnyPlan
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 from bezel_services.children import Children
 from bezel_services.images import FoundImages
 from bezel_services.prerequisites import container_image
@@ -99,7 +100,7 @@ def declare_door(
             service=planned.name,
             account_id=planned.service_account_id,
             image=image.reference,
-            secret_id=f"{planned.name}-program",
+            secret_id=f"{SECRETS_OF_STACKS}{planned.name}-program",
             bucket=planned.bucket,
             upstream=server.url if server.address is None else server.address.url,
             servers=server.services,
