@@ -1,10 +1,12 @@
 """Cost of a stack before it is deployed: per hour, month, lease, cold start and million tokens, with its sources.
 
-What a deployed stack has cost so far is `status`; other machines are `compare`. Leaves out how a price is found: see
+Of a deployed stack with keys it also shows each team's share of the month so far. What a deployed stack has cost so far
+is `status`; other machines are `compare`. Leaves out how a price is found: see
 bezel.planner.cost.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from pydantic import Field
@@ -12,9 +14,10 @@ from pydantic import Field
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
+from bezel.operations.keys.team_cost import TeamCost, team_cost
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.results import Result, Usd
-from bezel.planner import LeasePlan, Plan
+from bezel.planner import AnyPlan, LeasePlan, Plan
 from bezel.planner.assemble.plan import RegionPlan
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd, total
 from bezel.planner.cost.address_cost import NOT_INCLUDED
@@ -22,6 +25,7 @@ from bezel.planner.cost.address_cost import AddressCost as PlannedAddressCost
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
 from bezel.planner.cost.token_cost import POOLED_DIGITS
+from bezel_base.errors import UserError
 from bezel_base.terminal.blocks import Block, Line, NamedValues, Role
 from bezel_catalog import Price as PriceRow
 
@@ -121,6 +125,9 @@ class Cost(Result):
     missing: tuple[str, ...] = Field(description="price rows that the catalogue does not hold")
     regions: tuple[RegionCost, ...] = Field((), description="the service in each of several regions; () for one")
     address: AddressCost | None = Field(None, description="the address without its data; null without one")
+    by_team: TeamCost | None = Field(
+        None, description="each team's share of the month so far, by key; null for a stack without keys or a deploy"
+    )
 
     def page(self) -> tuple[Block, ...]:
         """The amounts, then the parts with their sources."""
@@ -151,7 +158,8 @@ class Cost(Result):
             )
             for each in self.lines
         ]
-        return (Line(self.stack, Role.HEADING), NamedValues(rows), NamedValues(parts))
+        teams = () if self.by_team is None else (Line(), *self.by_team.page())
+        return (Line(self.stack, Role.HEADING), NamedValues(rows), NamedValues(parts), *teams)
 
     def _address_rows(self, address: AddressCost) -> Iterator[tuple[str, str]]:
         yield "address per hour", _usd(address.usd_per_hour)
@@ -226,7 +234,20 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         if isinstance(made, Plan) and len(made.regions) > 1
         else (),
         address=None if made.address is None else _address(made.address.cost),
+        by_team=_by_team(context, arguments.stack, made),
     )
+
+
+def _by_team(context: Context, stack: str, made: AnyPlan) -> TeamCost | None:
+    """Each team's share of the month so far; None for a stack without keys, and for one that is not deployed."""
+    if made.door is None:
+        return None
+    try:
+        deployment = context.deployment(stack)
+    except UserError:
+        return None  # no backend is named, or it has no such stack: there is no bill yet
+    month = datetime.fromtimestamp(context.clock.now(), UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return team_cost(context, deployment, month.timestamp(), made.token_cost)
 
 
 def _region(region: RegionPlan) -> RegionCost:

@@ -1,6 +1,6 @@
 """Metrics of a Cloud Run service in Cloud Monitoring: instances now, time that was billed, and requests by status.
 
-Owns the three questions and what counts as no answer. Sends no request to the service: one would start an instance.
+Owns the questions and what counts as no answer. Sends no request to the service: one would start an instance.
 Source: Google's list of metrics, `run.googleapis.com/container/instance_count`, `.../billable_instance_time` and
 `run.googleapis.com/request_count`, November 2026: sampled every 60 s, readable up to 120 s later, kept for six weeks.
 A request counts only where it reached an instance.
@@ -72,6 +72,28 @@ class Billed:
 
 
 @dataclass(frozen=True)
+class InstanceTime:
+    """Time of a service's instances by what they did.
+
+    Attributes:
+        idle_share: Share of it in which an instance neither started nor handled a request, from 0 to 1; None if
+            Monitoring has no answer.
+        unknown_because: Why there is no answer, "" if there is one.
+    """
+
+    idle_share: float | None
+    unknown_because: str = ""
+
+
+@dataclass(frozen=True)
+class RequestTotal:
+    """Requests that reached a service's instances; `number` is None if Monitoring has no answer, for a reason."""
+
+    number: int | None
+    unknown_because: str = ""
+
+
+@dataclass(frozen=True)
 class RequestSample:
     """Requests of one revision that ended with one status between two moments, unix seconds."""
 
@@ -118,18 +140,49 @@ def running_instances(context: Context, service: DeployedService, revision: str 
 
 def billed_time(context: Context, service: DeployedService, since: float) -> Billed:
     """The time that a service was billed for since a moment, at most that of the last six weeks."""
-    now = context.clock.now()
-    begin = max(since, now - KEPT.total_seconds())
-    period = max(1, math.ceil((now - begin) / _PERIOD)) * _PERIOD
-    aligned = {"aggregation.perSeriesAligner": "ALIGN_SUM", "aggregation.alignmentPeriod": f"{period}s"}
+    begin = max(since, context.clock.now() - KEPT.total_seconds())
     try:
-        series = _series(context, service, _BILLABLE, now - period, now, aligned)
-        points = [value for each in series for _, value in _points(each)]
+        points = [value for _, value in _sums(context, service, _BILLABLE, begin)]
     except RestError as error:
         return Billed(None, begin, reason(error))
     if not points:
         return Billed(None, begin, "Cloud Monitoring has no billable time of it yet")
     return Billed(sum(points), begin)
+
+
+def instance_time(context: Context, service: DeployedService, since: float) -> InstanceTime:
+    """The time of a service's instances since a moment, by their samples. Never raises for Monitoring's refusals."""
+    try:
+        sums = _sums(context, service, INSTANCE_COUNT, since)
+    except RestError as error:
+        return InstanceTime(None, reason(error))
+    whole = sum(value for _, value in sums)
+    if not whole:
+        return InstanceTime(None, "Cloud Monitoring has no sample of its instances")
+    return InstanceTime(sum(value for labels, value in sums if labels.get("state") == "idle") / whole)
+
+
+def request_total(context: Context, service: DeployedService, since: float) -> RequestTotal:
+    """The requests that reached a service since a moment. Never raises for Monitoring's refusals."""
+    try:
+        return RequestTotal(int(sum(value for _, value in _sums(context, service, _REQUESTS, since))))
+    except RestError as error:
+        return RequestTotal(None, reason(error))
+
+
+def _sums(
+    context: Context, service: DeployedService, metric: str, since: float
+) -> list[tuple[Mapping[str, str], float]]:
+    """Labels of the metric and sum of each of its series since a moment.
+
+    Raises:
+        RestError: Cloud Monitoring refused, or did not answer.
+    """
+    now = context.clock.now()
+    period = max(1, math.ceil((now - since) / _PERIOD)) * _PERIOD
+    aligned = {"aggregation.perSeriesAligner": "ALIGN_SUM", "aggregation.alignmentPeriod": f"{period}s"}
+    series = _series(context, service, metric, now - period, now, aligned)
+    return [((each.get("metric") or {}).get("labels") or {}, value) for each in series for _, value in _points(each)]
 
 
 def request_samples(context: Context, service: DeployedService, start: float, end: float) -> list[RequestSample]:

@@ -215,13 +215,16 @@ def test_billable_time_is_a_delta_aligned_to_the_interval(project):
         }
     ]
     assert read(project, f'metric.type = "{BILLABLE}" AND resource.labels.service_name = "other"') == {}
+    (active, idle) = read(project, f'metric.type = "{INSTANCES}"', **aligned, **interval)["timeSeries"]
+    assert [each["points"][0]["value"]["int64Value"] for each in (active, idle)] == ["3", "0"]
+    assert active["points"][0]["interval"] == dict.fromkeys(("startTime", "endTime"), "2027-01-15T08:00:00.000000Z")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "metric", "query", "message"),
     [
-        (400, INSTANCES, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "ALIGN_SUM of the metric"),
+        (400, INSTANCES, {"aggregation.perSeriesAligner": "ALIGN_MAX"}, "ALIGN_MAX of the metric"),
         (400, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_RATE"}, "ALIGN_RATE"),
         (400, BILLABLE, {"aggregation.crossSeriesReducer": "REDUCE_SUM"}, "crossSeriesReducer"),
         (400, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "at least 60 seconds"),

@@ -1,8 +1,8 @@
 """Monitoring v3: projects.timeSeries.list, for the use of quotas and the instances of Cloud Run services.
 
 The shape is that of Google's discovery document; filters compare labels for equality, joined by AND. The only served
-aggregation is ALIGN_SUM of a DELTA metric. Other metrics, comparisons and aggregations are refused as not served: no
-response is made up.
+aggregation is ALIGN_SUM, which Google has for GAUGE and DELTA metrics. Other metrics, comparisons and aggregations are
+refused as not served: no response is made up.
 """
 
 import math
@@ -42,7 +42,7 @@ def list_time_series(call: Call) -> Json:
         chosen = [sample for sample in reversed(samples) if since < sample.end <= until]
         if chosen and required.items() <= labels.items():
             name = " ".join(labels[key] for key in sorted(labels))
-            selected.append((name, labels, chosen if period is None else _sums(chosen, period, until)))
+            selected.append((name, labels, chosen if period is None else _sums(metric, chosen, period, until)))
     selected.sort(key=lambda item: item[0])
     if call.query("view") == "HEADERS":
         headers = [(name, _series_json(metric, labels, [])) for name, labels, _ in selected]
@@ -69,8 +69,8 @@ def _period(call: Call, metric: Metric) -> float | None:
         if period:
             raise unserved_error("aggregation.alignmentPeriod without an aligner", "name aggregation.perSeriesAligner")
         return None
-    if aligner != "ALIGN_SUM" or metric.kind != "DELTA":
-        raise unserved_error(f"{aligner} of the metric {metric.type}", "use ALIGN_SUM of a DELTA metric, or no aligner")
+    if aligner != "ALIGN_SUM":
+        raise unserved_error(f"{aligner} of the metric {metric.type}", "use ALIGN_SUM, or no aligner")
     try:
         seconds = seconds_of(period, 0.0)
     except ValueError as error:
@@ -80,13 +80,17 @@ def _period(call: Call, metric: Metric) -> float | None:
     return seconds
 
 
-def _sums(samples: Sequence[Sample], period: float, until: float) -> list[Sample]:
-    """The sum of each alignment period that has samples, newest first; the last period ends with the interval."""
+def _sums(metric: Metric, samples: Sequence[Sample], period: float, until: float) -> list[Sample]:
+    """The sum of each alignment period that has samples, newest first; the last period ends with the interval.
+
+    The point of a gauge is at the end of its period.
+    """
     sums: dict[int, float] = {}
     for sample in samples:
         ago = math.floor((until - sample.end) / period)
         sums[ago] = sums.get(ago, 0.0) + sample.value
-    return [Sample(until - (ago + 1) * period, until - ago * period, value) for ago, value in sorted(sums.items())]
+    length = 0.0 if metric.kind == "GAUGE" else period
+    return [Sample(until - ago * period - length, until - ago * period, value) for ago, value in sorted(sums.items())]
 
 
 def _series_json(metric: Metric, labels: Labels, samples: Sequence[Sample]) -> Json:
