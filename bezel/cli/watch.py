@@ -34,6 +34,7 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     """
     from bezel.operations.context import Context
     from bezel.operations.registry import operation
+    from bezel.operations.watch.page import watch
 
     called = operation(options.operation)
     arguments = arguments_of(called, options)
@@ -52,11 +53,12 @@ def run(project: "Project", options: argparse.Namespace) -> int:
         again.start()
 
     before = signal.signal(signal.SIGINT, end)
+    page: Watch | None = None
     try:
         while not ended.is_set():
             # A line of progress would move the page.
             with Context(project.folder, os.environ, show=lambda _line: None, cancelled=ended) as context:
-                page: Watch = called.load()(context, arguments)  # type: ignore[assignment]
+                page = watch(context, arguments, page)  # type: ignore[arg-type]
             if options.once:
                 say((page.model_dump_json(indent=2) if options.json else page.text()).rstrip("\n"))
                 return page.exit_code

@@ -74,11 +74,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "metrics",
         "metrics.metrics:metrics",
         "reading",
-        "show a server's load, latencies and failures, what is unhealthy about them and what to do",
+        "show load, latencies and failures of a server, now or over some time, what is unhealthy and what to do",
         "metrics",
         group="operate",
         touches=Touches("stack"),
-        exit_codes={Exit.FAILED: "failed, or no server was read"},
+        exit_codes={Exit.FAILED: "failed, or no figures were read"},
     ),
     Operation(
         "memory",

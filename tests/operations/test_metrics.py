@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
+from bezel.operations.metrics.result import Metrics
 from bezel.operations.serving.server import ServerError
 from bezel.operations.vllm_metrics import sample as names
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of

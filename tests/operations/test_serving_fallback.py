@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bezel.operations.advise.advise import AdviseArguments, advise
-from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
+from bezel.operations.metrics.result import Metrics
 from bezel.operations.watch.page import WatchArguments, watch
 from tests.operations.test_lease_status import GATEWAY, lease_resources
 from tests.operations.test_metrics import TEXT

@@ -134,7 +134,14 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         # Before the metrics are read, which would start an instance that sleeps.
         if reads is not None and deployment.pooled_at is None:
             first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
-        evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
+        evidence = evidence_of(
+            context,
+            deployment,
+            since=arguments.since,
+            limit=arguments.limit,
+            server=reads,
+            reads_series=kind == "advise",
+        )
         now = context.clock.now()
         log_findings = findings_of(
             evidence.lines,

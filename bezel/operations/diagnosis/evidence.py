@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from bezel.diagnosis.platform import Condition, ServiceState
 from bezel.leases.clock import unix
@@ -24,7 +24,10 @@ from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status.live_service import read_service
-from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figures_of, notes_of, outcomes_of
+from bezel.operations.vllm_metrics.figures import INSTANCE, Figure, RequestOutcome, figures_of, notes_of, outcomes_of
+from bezel.operations.vllm_metrics.sample import Sample
+from bezel.operations.vllm_metrics.series import keeps_series, read_series, source_of
+from bezel.operations.vllm_metrics.time_range import time_range
 from bezel.rest import ApiError
 from bezel_base.errors import UserError, one_line
 
@@ -43,7 +46,7 @@ class Evidence:
         ready: Revision -> time at which the platform found it ready, RFC 3339.
         conditions: Unfulfilled conditions of the service, which are those of its newest revision.
         requests: Its newest requests, oldest first.
-        figures: Figures of its metrics since its start; () where they were not read.
+        figures: Figures of its metrics since its start, or of its series; () where neither was read.
         outcomes: Requests by how they ended.
         notes: What could not be read, and why.
     """
@@ -59,7 +62,13 @@ class Evidence:
 
 
 def evidence_of(
-    context: Context, deployment: Deployment, *, since: str, limit: int, server: DeployedServer | None
+    context: Context,
+    deployment: Deployment,
+    *,
+    since: str,
+    limit: int,
+    server: DeployedServer | None,
+    reads_series: bool = False,
 ) -> Evidence:
     """Read the evidence.
 
@@ -69,6 +78,7 @@ def evidence_of(
         since: Begin of the log.
         limit: Number of lines at most.
         server: The server whose metrics are read; None reads none.
+        reads_series: Whether the series of the same time are read instead, where the stack keeps them.
 
     Raises:
         LogsError: `since` is neither an age nor a time.
@@ -97,11 +107,11 @@ def evidence_of(
             ready[name] = part(f"revision {name}", partial(_ready_since, context, service, name), "")
     for name in names or [""]:
         read_log = partial(recent_lines, context, deployment, since=since, limit=share, revision=name or None)
-        read = part("the log", read_log, None)
-        if read is not None and read.is_cut:
+        log = part("the log", read_log, None)
+        if log is not None and log.is_cut:
             of = f" of {name}" if name else ""
-            notes.append(f"the log{of} has more lines since {since}: the newest {len(read.lines)} were read")
-        all_logs += [read] if read is not None else []
+            notes.append(f"the log{of} has more lines since {since}: the newest {len(log.lines)} were read")
+        all_logs += [log] if log is not None else []
     lines = [line for read in all_logs for line in read.lines]
     # Refused requests are in the request log as well, with all the others.
     lines = [line for line in lines if line.source != "requests"]
@@ -112,19 +122,49 @@ def evidence_of(
         requests = part("the request log", lambda: _requests(context, service, since), ())
     state = ServiceState.read(live or {})
     failed = [each for each in (state.terminal, *state.conditions) if each.state == "CONDITION_FAILED"]
-    sample = None if server is None else part("the metrics", lambda: read_samples(server, reads=1)[-1], None)
+    what = "the metrics" if server is not None else "the series"
+    read = partial(_read_figures, context, deployment, server, since if reads_series else None)
+    read_figures = part(what, read, _Read((), (), ()))
     return Evidence(
         lines=tuple(lines),
         revisions=revisions,
         ready=ready,
         conditions=tuple(dict.fromkeys(failed)),
         requests=requests,
-        figures=()
-        if sample is None
-        else figures_of(sample, None, generates=deployment.pooled_at is None, keeps_cache=deployment.keeps_cache),
-        outcomes=() if sample is None else outcomes_of(sample),
-        notes=(*notes, *(() if sample is None else notes_of(sample))),
+        figures=read_figures.figures,
+        outcomes=read_figures.outcomes,
+        notes=(*notes, *read_figures.notes),
     )
+
+
+class _Read(NamedTuple):
+    figures: tuple[Figure, ...]
+    outcomes: tuple[RequestOutcome, ...]
+    notes: tuple[str, ...]
+
+
+def _read_figures(context: Context, deployment: Deployment, server: DeployedServer | None, since: str | None) -> _Read:
+    """The figures of a server since its start; without one those of the series since a time."""
+    if server is not None:
+        return _figures(deployment, read_samples(server, reads=1)[-1], None, INSTANCE)
+    if since is None or not keeps_series(deployment):
+        return _Read((), (), ())
+    return _figures_of_series(context, deployment, since)
+
+
+def _figures_of_series(context: Context, deployment: Deployment, since: str) -> _Read:
+    """The figures of all servers since a time."""
+    served = read_series(context, deployment, time_range(since, context.clock.now()))
+    if served.until is None:
+        return _Read((), (), served.notes)
+    first, last = served.samples()
+    return _figures(deployment, last, first, source_of(served.until))
+
+
+def _figures(deployment: Deployment, last: Sample, first: Sample | None, source: str) -> _Read:
+    generates = deployment.pooled_at is None
+    figures = figures_of(last, first, generates=generates, keeps_cache=deployment.keeps_cache, source=source)
+    return _Read(figures, outcomes_of(last, first), notes_of(last, first))
 
 
 def _ready_since(context: Context, service: DeployedService, revision: str) -> str:

@@ -23,7 +23,7 @@ from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
-from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text
+from bezel.operations.vllm_metrics.figures import INSTANCE, Figure, RequestOutcome, figure_text
 from bezel_base.front.refusals import Refusal
 
 _TEXT = 400
@@ -190,10 +190,13 @@ def _by_figures(figures: Sequence[Figure]) -> Iterator[Finding]:
         if not explained & {*row.get("above", {})} and _holds(row, values):
             explained |= set(row["explains"])
             evidence = ", ".join(f"{values[name].title} {figure_text(values[name])}" for name in involved)
+            sources = {values[name].source for name in involved if name in values} - {INSTANCE}
+            evidence = ", ".join((evidence, *sources))
             yield _of_metrics(row["kind"], row["cause"], row["repair"], evidence)
     for each in figures:
         if each.is_unhealthy and each.name not in explained:
-            evidence = f"{each.title} {figure_text(each)}, {each.basis}"
+            source = "" if each.source == INSTANCE else f", {each.source}"
+            evidence = f"{each.title} {figure_text(each)}, {each.basis}{source}"
             yield _of_metrics(each.name, f"{each.title} is unhealthy: {each.unhealthy_when}", each.repair, evidence)
 
 

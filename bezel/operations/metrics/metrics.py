@@ -2,30 +2,35 @@
 
 Reads the server's own `/metrics`. Each instance counts its own requests, and a platform routes each connection to any
 of them: several readings tell how many answered, and no figure is made from two of them. A service without an instance
-is not asked, as the request would start one. While no lease serves, its fallback is read. Leaves the figures to
-bezel.operations.vllm_metrics.
+is not asked, as the request would start one: where its stack keeps series, they tell what it did before. While no lease
+serves, its fallback is read. Leaves the figures to bezel.operations.vllm_metrics.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
-from bezel.operations.results import Result, utc
+from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.metrics.over_time import DEFAULT, check_keeps_series, metrics_over_time
+from bezel.operations.metrics.result import Metrics
+from bezel.operations.results import utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.serving_fallback import PATH, serving_fallback
-from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text, figures_of, notes_of, outcomes_of
+from bezel.operations.vllm_metrics.figures import figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
-from bezel_base.terminal.blocks import Block, Line, Table, mark
+from bezel.operations.vllm_metrics.series import keeps_series
+from bezel.operations.vllm_metrics.time_range import time_range
+from bezel_base.errors import Problem, UserError
 
 _READS = 3
 _SECONDS = 30.0
+_SERIES_SECONDS = 60.0  # a page that is refreshed reads series again after this: reads are billed, samples come late
 _WAKE_SECONDS = 600.0  # with --wake an instance may have to load its weights first
 
 
@@ -40,72 +45,35 @@ class MetricsArguments(Arguments):
         description="read twice, this many seconds apart: means and rates of that time "
         "(default: since the server's start)",
     )
+    since: Annotated[str | None, Reach.INSIDE, Option("AGE|TIME")] = Field(
+        None,
+        max_length=40,
+        description="figures of all servers since then, and their course, from the series that the stack keeps: "
+        "1h, 24h, 7d, or a time in RFC 3339 (default: of an instance now; of the last 24h where none runs)",
+    )
     wake: Wake = False
     region: ReadRegion = None
 
 
-class Metrics(Result):
-    """Metrics of one server process."""
+def metrics(context: Context, arguments: MetricsArguments, earlier: Metrics | None = None) -> Metrics:
+    """The metrics of a stack's server; with `since` those of all its servers over that time.
 
-    stack: str
-    url: str
-    is_read: bool = Field(description="whether the server was read; false where no instance is known to run")
-    instances: int | None = Field(description="running instances as Cloud Monitoring counts them; null if unknown")
-    instances_source: str = Field(description="how the number of instances is known, or why it is not")
-    processes_seen: int | None = Field(description="server processes that answered; each counts its own")
-    process_started_at: datetime | None = Field(description="start of the process that the figures are of")
-    engines: int | None = Field(description="engines of that process, over which the figures are summed")
-    interval_seconds: float | None = Field(description="time between the two readings; null: figures since the start")
-    figures: tuple[Figure, ...]
-    outcomes: tuple[RequestOutcome, ...] = Field(description="requests by how they ended")
-    notes: tuple[str, ...] = Field(description="what limits the figures")
-    simulated: bool = Field(description="whether the last smoke check met a simulated server")
-
-    def page(self) -> Iterator[Block]:
-        """A table of the figures, then what is unhealthy with what to do."""
-        head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
-        yield from map(Line, (head, *(f"note: {text}" for text in self.notes)))
-        if self.is_read:
-            basis = f"of {self.interval_seconds:g} s" if self.interval_seconds else "since the start"
-            rows = [
-                (figure.title, figure_text(figure), mark(_health(figure)), figure.meaning) for figure in self.figures
-            ]
-            yield Line(f"means and rates {basis}")
-            yield Table(("figure", "value", "health", "meaning"), rows)
-            ended = [
-                (
-                    f"{item.counted_by} {item.outcome}",
-                    item.requests,
-                    mark("failed" if item.is_failure else ""),
-                    item.meaning,
-                )
-                for item in self.outcomes
-                if item.requests
-            ]
-            yield from (Line(), Table(("requests", "number", "", "meaning"), ended)) if ended else ()
-            for figure in self.figures:
-                if figure.is_unhealthy:
-                    yield Line()
-                    yield Line(f"{figure.title} is {figure_text(figure)}: unhealthy when {figure.unhealthy_when}.")
-                    yield Line(f"  Repair: {figure.repair}")
-
-    @property
-    def exit_code(self) -> Literal[0, 1]:
-        """1 where no server was read."""
-        return 0 if self.is_read else 1
-
-
-def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
-    """The metrics of a stack's server.
+    Args:
+        context: The context of the operation.
+        arguments: Its arguments.
+        earlier: An earlier result: series that were read less than a minute ago are not read again.
 
     Raises:
-        UserError: The backend has no such stack, or the server could not be read.
+        UserError: The backend has no such stack, or the server or the series could not be read.
     """
-    deployment = context.deployment(arguments.stack).of_one_region(arguments.region)
+    whole = context.deployment(arguments.stack)
+    deployment = whole.of_one_region(arguments.region)
+    if arguments.since is not None:
+        return _since(context, deployment if arguments.region else whole, arguments)
     fallback = serving_fallback(context, deployment)
     instances = instances_of(context, deployment, None if fallback is None else fallback.service)
     path, remarks = (PATH, (fallback.note,)) if fallback else ("", deployment.region_notes)
-    common = {
+    common: dict[str, Any] = {
         "stack": deployment.stack,
         "url": f"{deployment.url}{path}",
         "instances": instances.count,
@@ -113,16 +81,23 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         "simulated": deployment.is_simulated,
     }
     if not instances.is_awake and not arguments.wake:
+        notes = (asleep(instances), *remarks)
+        if keeps_series(deployment):
+            when = time_range(DEFAULT, context.clock.now())
+            if earlier is not None and when.end - _end_of(earlier) < _SERIES_SECONDS:
+                return earlier.model_copy(update=common)
+            return metrics_over_time(context, deployment, when, {**common, "notes": notes})
         return Metrics(
             **common,
             is_read=False,
+            source=None,
             processes_seen=None,
             process_started_at=None,
             engines=None,
             interval_seconds=None,
             figures=(),
             outcomes=(),
-            notes=(asleep(instances), *remarks),
+            notes=notes,
         )
     with DeployedServer(context, deployment, path) as server:
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
@@ -137,6 +112,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
     return Metrics(
         **common,
         is_read=True,
+        source="instance",
         processes_seen=len(processes),
         process_started_at=utc(last.started),
         engines=last.engines,
@@ -145,6 +121,26 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         outcomes=outcomes_of(last, first),
         notes=(*notes, *notes_of(last, first), *remarks),
     )
+
+
+def _end_of(earlier: Metrics) -> float:
+    """The end of the time of a result's series, Unix seconds; 0 without series."""
+    return earlier.course[-1].ends_at.timestamp() if earlier.course else 0.0
+
+
+def _since(context: Context, deployment: Deployment, arguments: MetricsArguments) -> Metrics:
+    """The metrics of the series since a time."""
+    since = arguments.since or DEFAULT
+    when = time_range(since, context.clock.now())
+    others = [f"--{name}" for name, is_set in (("seconds", arguments.seconds), ("wake", arguments.wake)) if is_set]
+    if others:
+        consequence = f"it asks no server, so that {' and '.join(others)} cannot hold."
+        raise UserError(Problem("--since", since, consequence, f"leave out {' and '.join(others)}, or --since."))
+    check_keeps_series(deployment, since)
+    fields = {"stack": deployment.stack, "url": deployment.url, "simulated": deployment.is_simulated}
+    unasked = {"instances": None, "instances_source": "not asked: the figures are of the past"}
+    remarks = deployment.region_notes if arguments.region else ()
+    return metrics_over_time(context, deployment, when, {**fields, **unasked, "notes": remarks})
 
 
 def asleep(instances: Instances) -> str:
@@ -200,7 +196,3 @@ def choose(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Sample | 
     if why := why_not_comparable(first, last):
         return None, last, (*notes, f"{why}; the figures are since the start, not of the interval")
     return first, last, tuple(notes)
-
-
-def _health(figure: Figure) -> str:
-    return {None: "-", True: "UNHEALTHY", False: "ok"}[figure.is_unhealthy]

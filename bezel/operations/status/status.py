@@ -35,6 +35,7 @@ from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.call_counts import Calls
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost
 from bezel.operations.status.door import DoorStatus, door_status, with_door
+from bezel.operations.status.last_served import LastServed, last_served
 from bezel.operations.status.live_service import min_instances
 from bezel.operations.status.regions import (
     RegionStatus,
@@ -158,6 +159,9 @@ class StackStatus(Result):
     )
     certificate: Certificate | None = Field(None, description="certificate of the stack's address; null without one")
     door: DoorStatus | None = Field(None, description="door for callers by key; null without one")
+    last_served: LastServed | None = Field(
+        None, description="what its servers did in the last day; null while one runs, and for a stack without series"
+    )
 
 
 class Status(Result):
@@ -203,8 +207,13 @@ def status(context: Context, arguments: StatusArguments) -> Status:
         return Status(stacks=tuple(readers.map(lambda each: stack_status(context, each), deployed)))
 
 
-def stack_status(context: Context, deployment: Deployment) -> StackStatus:
+def stack_status(context: Context, deployment: Deployment, *, reads_series: bool = True) -> StackStatus:
     """The status of one stack.
+
+    Args:
+        context: The context of the operation.
+        deployment: The deployed stack.
+        reads_series: Whether the series that the stack keeps are read where no instance runs.
 
     Raises:
         RestError: Google could not be asked.
@@ -226,6 +235,9 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         of_door = beside.submit(door_status, context, deployment)
         readings = read_services(context, services)
         with_fallback = [*readings, *read_services(context, live_fallback(context, deployment))]
+        instances = all_instances(with_fallback)
+        is_gone = not (instances is not None and instances.count) and not any(map(may_serve, leases))
+        served = beside.submit(last_served, context, deployment) if is_gone and reads_series else None
         weights = weights_line(context, deployment)
     findings, first, door = outside.result(), next(iter(readings), None), of_door.result()
     certificate = None if certified is None else certified.result()
@@ -254,7 +266,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         calls=calls,
         min_instances=None if live is None else min_instances(live),
         max_instances=None if first is None else first.max_instances,
-        instances=all_instances(with_fallback),
+        instances=instances,
         leases=tuple(leases),
         created_at=utc(since),
         age_seconds=None if since is None else int(context.clock.now() - since),
@@ -273,6 +285,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         regions=regions,
         certificate=certificate,
         door=door,
+        last_served=None if served is None else served.result(),
     )
 
 
@@ -471,6 +484,7 @@ def _blocks(stack: StackStatus) -> tuple[Block, ...]:
         ("requests", None if stack.calls is None else stack.calls.line()),
         ("instances", scale if not (stack.leases or stack.regions) else None),
         ("running", None if stack.instances is None else stack.instances.line()),
+        ("served", None if stack.last_served is None else stack.last_served.summary),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
         ("age", None if stack.age_seconds is None else format_duration(stack.age_seconds)),
         ("expires", stack.expires_at),

@@ -19,7 +19,9 @@ _BEAMS = 0.05
 """Share of steps of beam searches up to which a mean over the engine's requests is one over those of callers: a
 decision of this project, below which a mean is off by a twentieth at most."""
 
-Basis = Literal["now", "since the start", "in the interval"]
+Basis = Literal["now", "since the start", "in the interval", "highest in the interval"]
+INSTANCE = "instance now"
+"""Source of a figure: the server itself, as it answers."""
 
 # Requests that ended without the server's fault: of the reasons of vLLM, and of the classes of HTTP.
 _FAILED_REASONS = frozenset({"abort", "error"})
@@ -48,6 +50,7 @@ class Figure(BaseModel):
     value: float | None = Field(description="its value in `unit`; null where the server does not report it")
     unit: str = Field(description="unit of the value; a share is from 0 to 1")
     basis: Basis = Field(description="the time that it is about")
+    source: str = Field(INSTANCE, description="what it was read from: the instance now, or series until a time")
     meaning: str = Field(description="what it counts")
     unhealthy_when: str = Field(description="what value is unhealthy, and what that does")
     is_unhealthy: bool | None = Field(description="whether the value is unhealthy; null where no limit can tell")
@@ -67,7 +70,12 @@ class RequestOutcome(BaseModel):
 
 
 def figures_of(
-    last: Sample, first: Sample | None = None, *, generates: bool = True, keeps_cache: bool = True
+    last: Sample,
+    first: Sample | None = None,
+    *,
+    generates: bool = True,
+    keeps_cache: bool = True,
+    source: str = INSTANCE,
 ) -> tuple[Figure, ...]:
     """Every figure of a sample; means and rates are of the time since `first`, an earlier one of the same process.
 
@@ -76,16 +84,19 @@ def figures_of(
         first: The earlier one; None without.
         generates: Whether the model generates; of one that pools there are no figures of generated tokens.
         keeps_cache: Whether the server has a KV cache; that of an encoder has none, and no figure of it.
+        source: What the samples were read from. Of series, gauges are their highest values.
     """
     values = _values(last, first)
     basis: Basis = "in the interval" if first else "since the start"
+    of_gauges: Basis = "now" if source == INSTANCE else "highest in the interval"
     without = {*(() if generates else ("generated tokens",)), *(() if keeps_cache else ("KV cache",))}
     return tuple(
         _figure(
             name,
             row if generates else {**row, **row.get("pooled", {})},
             values.get(name),
-            "now" if name in _GAUGES else basis,
+            of_gauges if name in _GAUGES else basis,
+            source,
         )
         for name, row in _rows().items()
         if row.get("of") not in without
@@ -135,16 +146,19 @@ def _rows() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
 
 
-def _figure(name: str, row: Mapping[str, Any], value: float | None, basis: Basis) -> Figure:
+def _figure(name: str, row: Mapping[str, Any], value: float | None, basis: Basis, source: str) -> Figure:
+    # The highest value of hours may be that of a moment, which proves nothing.
+    is_highest = basis == "highest in the interval"
     return Figure(
         name=name,
         title=row["title"],
         value=value,
         unit=row["unit"],
         basis=basis,
-        meaning=row["meaning"],
+        source=source,
+        meaning=f"highest of one server: {row['meaning']}" if is_highest else row["meaning"],
         unhealthy_when=row["unhealthy_when"],
-        is_unhealthy=None if _is_old_news(name, value, basis) else _is_unhealthy(row, value),
+        is_unhealthy=None if is_highest or _is_old_news(name, value, basis) else _is_unhealthy(row, value),
         repair=row["repair"],
     )
 
@@ -163,13 +177,13 @@ def _is_unhealthy(row: Mapping[str, Any], value: float | None) -> bool | None:
 def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
     gained = {name: _gain(name, last, first) for name in _counter_names()}
     seconds = last.read_at - first.read_at if first else 0.0
-    well, failed = _ended_requests(last, first)
+    well, failed = ended_requests(last, first)
     beams = beam_share(last, first)
     drafts = gained[names.DRAFTS]
     return {
         "running": last.get(names.RUNNING),
         # One sample in which a request waits is no queue: it may enter the next step's batch.
-        "waiting": min(last.sums[names.WAITING], first.sums[names.WAITING] if first else last.sums[names.WAITING]),
+        "waiting": _waiting(last, first),
         "kv_cache_usage": last.kv_usage,
         "ttft": None if beams > _BEAMS else _mean(gained, names.TTFT),
         "itl": _mean(gained, names.ITL),
@@ -184,6 +198,12 @@ def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
         "generation_throughput": _ratio(gained[names.GENERATED], seconds),
         "requests_rate": _ratio(well + failed, seconds),
     }
+
+
+def _waiting(last: Sample, first: Sample | None) -> float | None:
+    after = last.get(names.WAITING)
+    before = after if first is None else first.get(names.WAITING)
+    return None if after is None or before is None else min(after, before)
 
 
 def _counter_names() -> tuple[str, ...]:
@@ -216,7 +236,7 @@ def _tpot(gained: Mapping[str, float | None]) -> float | None:
     return None if count is None or single is None else _ratio(gained[f"{names.TPOT}_sum"], count - single)
 
 
-def _ended_requests(last: Sample, first: Sample | None) -> tuple[float, float]:
+def ended_requests(last: Sample, first: Sample | None = None) -> tuple[float, float]:
     """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx.
 
     Counted as calls over HTTP where the server reports these: of the engine's requests, n > 1 answers are several, and

@@ -34,6 +34,9 @@ ONE_TOKEN, ONE_TOKEN_ASKED = "vllm:request_generation_tokens_bucket", "vllm:requ
 """Buckets of which the one up to 1 is read: sequences that had one token, and those that asked for no more."""
 FINISHED, REJECTED, HTTP = "vllm:request_success_total", "vllm:admission_rejections_total", "http_requests_total"
 
+E2E = "vllm:e2e_request_latency_seconds"
+
+GAUGES = (RUNNING, WAITING)
 HISTOGRAMS = (TTFT, ITL, TPOT, QUEUE)
 COUNTERS = (PROMPT, GENERATED, CACHE_QUERIES, CACHE_HITS, PREEMPTIONS, DRAFTS, DRAFT_TOKENS, ACCEPTED)
 OUTCOMES = {FINISHED: "finished_reason", REJECTED: "reason", HTTP: "status"}
@@ -49,7 +52,7 @@ _SUMS = frozenset(
         *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")),
     )
 )
-_STARTED, _CREATED = "process_start_time_seconds", "vllm:prompt_tokens_created"
+STARTED, _CREATED = "process_start_time_seconds", "vllm:prompt_tokens_created"
 _CACHE = "vllm:cache_config_info"
 
 
@@ -104,9 +107,9 @@ def parse(text: str, read_at: float) -> Sample | None:
             sums[name] += value
         elif name == KV_USAGE:
             usages.append(value)
-        elif name in OUTCOMES and (name != HTTP or _is_of_a_model(labels)):
+        elif name in OUTCOMES and (name != HTTP or is_of_a_model(labels)):
             outcomes[name, labels.get(OUTCOMES[name], "")] += value
-        elif name in {_STARTED, _CREATED}:
+        elif name in {STARTED, _CREATED}:
             instants[name] = max(value, instants.get(name, value))
         elif name == _CACHE:
             config = labels
@@ -118,7 +121,7 @@ def parse(text: str, read_at: float) -> Sample | None:
         kv_usage=max(usages, default=None),
         outcomes=dict(outcomes),
         engines=len(engines),
-        started=instants.get(_STARTED),
+        started=instants.get(STARTED),
         created=instants.get(_CREATED),
         cache_config=config,
     )
@@ -139,6 +142,6 @@ def why_not_comparable(first: Sample, last: Sample) -> str:
     return ""
 
 
-def _is_of_a_model(labels: Mapping[str, str]) -> bool:
+def is_of_a_model(labels: Mapping[str, str]) -> bool:
     """Whether a count of HTTP requests is of requests to the model, not of probes and readers of metrics."""
     return labels.get("method") == "POST" and labels.get("handler", "").startswith("/v1/")

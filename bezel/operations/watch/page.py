@@ -1,7 +1,8 @@
 """Page about a stack: load, latencies, instances, cost and lease, of one moment.
 
 Status and metrics are read at the same time. A part that cannot be read is a note; the other one is shown. A service
-without an instance is not asked, as the request would start one. Leaves the refresh to bezel.cli.watch.
+without an instance is not asked, as the request would start one: where its stack keeps series, the page has their
+figures and says so. Leaves the refresh to bezel.cli.watch.
 """
 
 import textwrap
@@ -16,7 +17,8 @@ from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
-from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
+from bezel.operations.metrics.result import Metrics
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.status.regions import RegionStatus
@@ -108,11 +110,14 @@ class Watch(Result):
     def _of_metrics(self) -> list[str]:
         if self.metrics is None:
             return []
-        if not self.metrics.is_read:
+        if self.metrics.source is None:
             return [line for note in self.metrics.notes for line in _wrap(note)]
         figures = {figure.name: figure for figure in self.metrics.figures}
         cells = [f"{_cell(figures[name]):<40}" for name in _FIGURES if name in figures]
-        lines = ["".join(cells[at : at + 2]) for at in range(0, len(cells), 2)]
+        source = next((figure.source for figure in self.metrics.figures if self.metrics.source == "series"), "")
+        since = self.metrics.since
+        lines = [f"of {since:%Y-%m-%d %H:%M} UTC and later, {source}"] if source and since else []
+        lines += ["".join(cells[at : at + 2]) for at in range(0, len(cells), 2)]
         usage = figures.get("kv_cache_usage")
         if usage is not None and usage.value is not None:
             filled = round(min(1.0, max(0.0, usage.value)) * _BAR)
@@ -123,8 +128,13 @@ class Watch(Result):
         return lines + [line for note in self.metrics.notes for line in _wrap(f"note: {note}")]
 
 
-def watch(context: Context, arguments: WatchArguments) -> Watch:
+def watch(context: Context, arguments: WatchArguments, earlier: Watch | None = None) -> Watch:
     """What a stack does and costs at the moment; takes `interval` seconds.
+
+    Args:
+        context: The context of the operation.
+        arguments: Its arguments.
+        earlier: The page before: series of a stack without a server are not read for each page.
 
     Raises:
         UserError: The backend has no such stack.
@@ -135,9 +145,12 @@ def watch(context: Context, arguments: WatchArguments) -> Watch:
         stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake, region=arguments.region
     )
     notes: list[str] = []
+    before = None if earlier is None else earlier.metrics
     with ThreadPoolExecutor(2) as readers:
-        of_status = readers.submit(_part, lambda: stack_status(context, deployment), "the status", notes)
-        of_metrics = readers.submit(_part, lambda: metrics(context, metrics_arguments), "the metrics", notes)
+        of_status = readers.submit(
+            _part, lambda: stack_status(context, deployment, reads_series=False), "the status", notes
+        )
+        of_metrics = readers.submit(_part, lambda: metrics(context, metrics_arguments, before), "the metrics", notes)
         read_status, read_metrics = of_status.result(), of_metrics.result()
     at = datetime.fromtimestamp(int(context.clock.now()), UTC)
     return Watch(stack=deployment.stack, at=at, status=read_status, metrics=read_metrics, notes=tuple(notes))

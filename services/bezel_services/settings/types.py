@@ -129,6 +129,8 @@ class Access(TypedDict, total=False):
     """Allow anyone on the internet to call it, without a token."""
     ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"]
     """Networks that may send requests; every request needs an identity too."""
+    keys: bool
+    """Make a door that admits callers by key, for clients that can only send one, see docs/keys.md."""
     accepted_risks: Sequence[str]
     """Names of vLLM variables and options that open the server to its callers or let it run foreign code, and are
     accepted."""
@@ -281,6 +283,9 @@ class Observability(TypedDict, total=False):
     instances; for leases: a lease is about to end, requests fail."""
     dashboard: bool
     """Make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway."""
+    metrics: bool
+    """Keep vLLM's figures over time: a collector beside each server writes them to Cloud Monitoring, at a price by
+    sample."""
     uptime: bool
     """Check every five minutes from outside that the service answers; needs `min_instances` above 0, as each check
     would start an instance; not for leases."""
@@ -358,7 +363,7 @@ class ServiceSettings(TypedDict, total=False):
     smoke: Smoke
     """Smoke check and short benchmark after each deploy."""
     observability: Observability
-    """Alerts, dashboard and budget, see docs/observability.md."""
+    """Alerts, dashboard, figures over time and budget, see docs/observability.md."""
     labels: Mapping[str, str]
     """Labels of every resource that supports labels."""
 
