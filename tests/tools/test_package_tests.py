@@ -29,6 +29,7 @@ RUN_ALONE = {
     "base": ("tests", 100),
     "bench": ("tests/report", 60),
     "catalog": ("tests", 150),
+    "door": ("tests", 80),
     "localcloud": ("tests/registry tests/storage tests/api tests/identity", 180),
     "pulumi-offline": ("tests", 150),
     "simulated-vllm": ("tests", 220),

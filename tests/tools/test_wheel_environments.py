@@ -19,6 +19,7 @@ DISTRIBUTIONS = {
     "bezel-bootstrap": (8, True),
     "bezel-catalog": (30, False),
     "bezel-components": (40, True),
+    "bezel-door": (25, False),
     "bezel-localcloud": (200, False),
     "bezel-policies": (12, True),
     "bezel-pulumi-offline": (30, True),

@@ -17,7 +17,8 @@ import secrets
 import signal
 import ssl
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from bezel_door.accounts.bucket_sync import BucketSync
@@ -48,8 +49,13 @@ class VariableError(ValueError):
 class Door:
     """One door, with its connections."""
 
-    def __init__(self, environ: Mapping[str, str], log: RequestLog) -> None:
+    def __init__(self, environ: Mapping[str, str], log: RequestLog, clock: Callable[[], float] = time.time) -> None:
         """Read the variables; listen to nothing yet.
+
+        Args:
+            environ: The variables.
+            log: The log.
+            clock: Seconds since 1970.
 
         Raises:
             VariableError: One is missing or wrong.
@@ -72,10 +78,10 @@ class Door:
         self._bodies, self._connections = Bodies(BODIES), set[CallerConnection]()
         self._server, ledger, metadata = server, Ledger(), Metadata(environ)
         bucket = Bucket(environ["DOOR_BUCKET"], metadata.access_token, environ, context)
-        self._sync = BucketSync(bucket, ledger, secrets.token_hex(8), lambda text: log.event("ERROR", text))
+        self._sync = BucketSync(bucket, ledger, secrets.token_hex(8), lambda text: log.event("ERROR", text), clock)
         audience = environ.get("DOOR_AUDIENCE", "")
-        identity = Identity(audience, metadata.identity_token) if audience else None
-        self._app = DoorApp(self._sync, Parts(ledger, self._sync.keep_up, identity, server, self._bodies, log))
+        identity = Identity(audience, metadata.identity_token, clock) if audience else None
+        self._app = DoorApp(self._sync, Parts(ledger, self._sync.keep_up, identity, server, self._bodies, log, clock))
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Serve until it is stopped, then end the requests under way and write the counts."""

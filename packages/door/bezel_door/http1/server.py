@@ -153,6 +153,7 @@ class CallerConnection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._size = self._reserved = 0
         self._most: int | None = None
+        self._failure: Refusal | None = None
         self._arrival: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
@@ -184,6 +185,8 @@ class CallerConnection(asyncio.Protocol):
             RefusedError: It is too large, or does not arrive.
             ClientGoneError: The caller closed its connection.
         """
+        if self._failure is not None:
+            raise RefusedError(self._failure)
         length = head.framing.length
         if length is not None and length > most:
             raise RefusedError(refusals.too_large(most))
@@ -278,10 +281,11 @@ class CallerConnection(asyncio.Protocol):
             self._refuse_head(error)
             return
         self._stop_timer()
+        self.is_kept = self.is_kept and b"close" not in (head.header(b"connection") or b"").lower()
         data, self._data = self._data[end + len(END) :], b""
         self._call = Call(self, head, self._peer)
         self._reader = None if head.framing.is_empty else body_reader(head.framing)
-        self._pieces, self._size, self._most = [], 0, None
+        self._pieces, self._size, self._most, self._failure = [], 0, None, None
         self._task = asyncio.get_running_loop().create_task(self._handle(self._call))
         if self._reader is None:
             self._data = data
@@ -324,12 +328,10 @@ class CallerConnection(asyncio.Protocol):
 
     def _fail_body(self, refusal: Refusal) -> None:
         self._pieces.clear()
+        self._transport.pause_reading()
+        self.is_kept, self._failure = False, refusal
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_exception(RefusedError(refusal))
-        elif self._call is not None and not self._call.is_begun:
-            # The handler does not read the body: its own answer comes, and the connection ends behind it.
-            self._transport.pause_reading()
-            self.is_kept = False
 
     def _keep_surplus(self, data: bytes) -> None:
         self._data += data

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from bezel_door.key_file import Key, create_key_text, hash_key, key_id, write_keys
 from bezel_door.main import Door
 from bezel_door.request_log import RequestLog
-from bezel_door.usage_file import read_usage, sum_usage
+from bezel_door.usage_file import KeyUsage, read_usage, sum_usage
 from door_support.fake_google import FakeGoogle
 
 CHAT = "/v1/chat/completions"
@@ -83,6 +84,8 @@ class RunningDoor:
     lines: list = field(default_factory=list)
     keys: dict = field(default_factory=dict)
     task: asyncio.Task | None = None
+    later: float = 0.0
+    """Seconds by which the door's clock is ahead."""
 
     def set_keys(self, **changes):
         """The one key with these limits, and what else is in `keys`."""
@@ -94,6 +97,17 @@ class RunningDoor:
         self.keys[key_id(text)] = Key(hash=hash_key(text), team="other", created=MADE, **changes)
         self.google.put("keys.json", write_keys(self.keys))
         return text
+
+    def count_of_lines(self, path):
+        return sum(line.get("path") == path for line in self.lines)
+
+    async def wait(self, condition):
+        """Let the loop turn until a condition holds."""
+        for _ in range(100_000):
+            if condition():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("the condition does not hold")
 
     async def connect(self):
         return await asyncio.open_connection("127.0.0.1", self.port)
@@ -131,7 +145,7 @@ class RunningDoor:
         self.stop.set()
         await asyncio.wait_for(self.task, 15)
         files = [content for name, (_, content) in self.google.objects.items() if name.startswith("usage/")]
-        return sum_usage(read_usage(content).keys for content in files)[key_id(self.key)]
+        return sum_usage(read_usage(content).keys for content in files).get(key_id(self.key), KeyUsage())
 
 
 async def read_answer(reader):
@@ -192,7 +206,7 @@ async def running_door(script, **limits):
             door.lines.append(json.loads(line))
             ready.set()
 
-        process = Door(google.environment() | variables, RequestLog(log))
+        process = Door(google.environment() | variables, RequestLog(log), lambda: time.time() + door.later)
         door.task = asyncio.create_task(process.serve(door.stop))
         await asyncio.wait([asyncio.create_task(ready.wait()), door.task], return_when=asyncio.FIRST_COMPLETED)
         try:

@@ -1,0 +1,183 @@
+"""Keys and counts in step with the bucket: when they are read, what holds while they cannot be, what others know."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from bezel_door.accounts.bucket_sync import BucketSync, KeysUnavailableError
+from bezel_door.accounts.ledger import Ledger, LimitPassed
+from bezel_door.calls.token_use import Tokens
+from bezel_door.google.metadata import GoogleError
+from bezel_door.key_file import Key, write_keys
+
+ID = "abcdefgh"
+KEY = Key("0" * 64, "", datetime(2026, 11, 29, tzinfo=UTC), tokens_per_day=100)
+NOW = datetime(2026, 11, 29, 8, 15, tzinfo=UTC).timestamp()
+
+
+class Objects:
+    """A bucket in memory, which several instances share."""
+
+    def __init__(self):
+        self.contents, self.calls, self.is_down, self.number = {}, [], False, 0
+
+    def put(self, name, content):
+        self.number += 1
+        self.contents[name] = (str(self.number), content)
+
+    def _call(self, *call):
+        self.calls.append(call)
+        if self.is_down:
+            raise GoogleError("down")
+
+    def read(self, name, known=""):
+        self._call("read", name)
+        generation, content = self.contents.get(name, ("0", b""))
+        return None if known == generation else (generation, content)
+
+    def generations(self, prefix):
+        self._call("list", prefix)
+        return {name: generation for name, (generation, _) in self.contents.items() if name.startswith(prefix)}
+
+    def write(self, name, content):
+        self._call("write", name)
+        self.put(name, content)
+
+    def close(self):
+        pass
+
+
+class Instance:
+    """One instance of the door, with a clock that the test sets."""
+
+    def __init__(self, objects, name="one"):
+        self.now, self.ledger, self.reports = NOW, Ledger(), []
+        self.sync = BucketSync(objects, self.ledger, name, self.reports.append, lambda: self.now)
+
+    async def after(self, seconds):
+        self.now += seconds
+        await self.sync.refresh()
+        if self.sync._exchange:
+            await self.sync._exchange
+
+    def use(self, tokens):
+        charge = self.ledger.begin(ID, KEY, 0, self.now)
+        self.ledger.end(charge, Tokens(tokens), self.now, has_failed=False)
+
+
+def bucket(**keys):
+    objects = Objects()
+    objects.put("keys.json", write_keys({ID: KEY} | keys))
+    return objects
+
+
+def test_keys_are_read_again_when_they_are_old_and_not_before():
+    async def steps():
+        objects, ages = bucket(), []
+        one = Instance(objects)
+        await one.after(0)
+        for seconds in (4, 2, 4, 10):
+            before = len(objects.calls)
+            await one.after(seconds)
+            ages.append(len(objects.calls) > before)
+        return ages, one.sync.keys
+
+    assert asyncio.run(steps()) == ([False, True, False, True], {ID: KEY})
+
+
+def test_an_old_state_is_read_before_the_request_is_admitted():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.sync.refresh()
+        objects.put("keys.json", write_keys({}))
+        one.now += 6
+        await one.sync.refresh()
+        beside = dict(one.sync.keys)
+        await one.sync._exchange
+        objects.put("keys.json", write_keys({ID: KEY}))
+        one.now += 10
+        await one.sync.refresh()
+        return beside, one.sync.keys
+
+    assert asyncio.run(steps()) == ({ID: KEY}, {ID: KEY})
+
+
+def test_the_last_keys_hold_for_a_while_without_the_bucket():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        objects.is_down = True
+        await one.after(200)
+        held = dict(one.sync.keys)
+        with pytest.raises(KeysUnavailableError):
+            await one.after(101)
+        objects.is_down = False
+        await one.after(3)
+        return held, len(one.reports) >= 2
+
+    assert asyncio.run(steps()) == ({ID: KEY}, True)
+
+
+def test_nothing_is_admitted_before_the_keys_were_read_once():
+    async def steps():
+        objects = bucket()
+        objects.is_down = True
+        one = Instance(objects)
+        with pytest.raises(KeysUnavailableError):
+            await one.after(0)
+        objects.is_down = False
+        objects.put("keys.json", b"{}")
+        with pytest.raises(KeysUnavailableError):
+            await one.after(3)
+        del objects.contents["keys.json"]
+        await one.after(3)
+        return one.sync.keys
+
+    assert asyncio.run(steps()) == {}
+
+
+def test_an_instance_knows_what_another_and_its_predecessor_used():
+    async def steps():
+        objects = bucket()
+        one, two = Instance(objects, "one"), Instance(objects, "two")
+        await one.after(0)
+        one.use(60)
+        await one.sync.publish()
+        await two.after(6)
+        two.use(40)
+        await two.sync.publish()
+        await one.after(12)
+        after_restart = Instance(objects, "three")
+        await after_restart.after(12)
+        return [each.ledger.begin(ID, KEY, 0, each.now) for each in (one, two, after_restart)]
+
+    passed = asyncio.run(steps())
+    assert all(isinstance(each, LimitPassed) and each.limit == "tokens_per_day" for each in passed)
+
+
+def test_counts_are_not_read_where_no_key_has_a_limit():
+    async def steps():
+        objects = bucket(**{ID: Key("0" * 64, "", KEY.created)})
+        one = Instance(objects)
+        await one.after(0)
+        one.use(5)
+        await one.after(6)
+        return [call for call, _ in objects.calls]
+
+    assert asyncio.run(steps()) == ["read", "read", "write"]
+
+
+def test_a_file_of_use_that_cannot_be_read_is_left_out():
+    async def steps():
+        objects = bucket()
+        objects.put("usage/2026-11-29/other.json", b"{}")
+        one = Instance(objects)
+        await one.after(0)
+        return one.reports, one.sync.keys
+
+    reports, keys = asyncio.run(steps())
+    assert "other.json is left out" in reports[0]
+    assert keys == {ID: KEY}
