@@ -5,6 +5,7 @@
 - act: runs a workflow's jobs on this machine.
 - pulumi-language-yaml: runs Pulumi programs in YAML (tests of the Pulumi package).
 - pulumi-sdk-generator: writes the SDK of a Pulumi package for `pulumi package add`; its source is in tools/go.
+- promql-reference: answers PromQL queries with Prometheus's own engine, for tests of localcloud's; its source too.
 
 `... NAME -- ARGUMENTS` runs it with these arguments instead; where Go is missing it says so and does nothing, but in
 CI that is an error. Each is built once, in the cache outside the clone, from the pins in tools/go/NAME (go.mod and
@@ -49,6 +50,7 @@ PROGRAMS = {
     "act": Program("github.com/nektos/act"),
     "pulumi-language-yaml": Program("."),
     "pulumi-sdk-generator": Program("."),
+    "promql-reference": Program("."),
     # SQLite is its only database that needs no server.
     "gitea": Program("code.gitea.io/gitea", tags="sqlite,sqlite_unlock_notify", data=("templates", "options")),
 }
