@@ -52,9 +52,10 @@ _WITHOUT_DOCUMENT = {
 # Fields that no document has and the published provider sends all the same, with a value that is not empty: Google
 # takes them. Source: google-beta services/compute/resource_compute_network.go (expandComputeNetworkRoutingConfig) and
 # services/cloudrunv2/resource_cloud_run_v2_service.go (expandCloudRunV2ServiceTemplateContainersContainers
-# ReadinessProbe; expandCloudRunV2ServiceTags).
+# ReadinessProbe; expandCloudRunV2ServiceTags). Prometheus's HTTP API has `match[]` in place of `match`.
 _UNDOCUMENTED = {
     "compute.NetworkRoutingConfig": {"deleteBgpAlwaysCompareMed": "bool"},
+    "dashboards.QuerySeriesRequest": {"match": "[]string"},
     "run.GoogleCloudRunV2Probe": {"successThreshold": "int32"},
     "run.GoogleCloudRunV2Service": {"tags": "{}string"},
 }

@@ -191,8 +191,15 @@ class Cloud:
         from bezel_localcloud.services.load_balancing import rules_api
         from bezel_localcloud.services.logging import api as logs
         from bezel_localcloud.services.model_hub import api as model_hub
-        from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
+        from bezel_localcloud.services.monitoring import (
+            alert_policies,
+            channels,
+            dashboards,
+            prometheus_api,
+            uptime_checks,
+        )
         from bezel_localcloud.services.monitoring import api as monitoring
+        from bezel_localcloud.services.monitoring.written_metrics import create_api, descriptors_api
         from bezel_localcloud.services.resource_manager import api as resource_manager
         from bezel_localcloud.services.scheduler import api as scheduler
         from bezel_localcloud.services.secret_manager import api as secret_manager
@@ -208,6 +215,7 @@ class Cloud:
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
             *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
+            *(module.api for module in (prometheus_api, create_api, descriptors_api)),
             *(module.api for module in (compute, vpc_api, instances_api, policies_api, tpu, vertex_ai)),
             *(module.api for module in (accounts, budgets, catalog)),
             *(module.api for module in (rules_api, load_balancing, certificate_manager, dns)),

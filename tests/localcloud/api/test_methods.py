@@ -26,8 +26,9 @@ from bezel_localcloud.services.kms import versions_api
 from bezel_localcloud.services.load_balancing import api as load_balancing
 from bezel_localcloud.services.load_balancing import rules_api
 from bezel_localcloud.services.logging import api as logs
-from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
+from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, prometheus_api, uptime_checks
 from bezel_localcloud.services.monitoring import api as monitoring
+from bezel_localcloud.services.monitoring.written_metrics import create_api, descriptors_api
 from bezel_localcloud.services.resource_manager import api as resource_manager
 from bezel_localcloud.services.scheduler import api as scheduler
 from bezel_localcloud.services.secret_manager import api as secret_manager
@@ -77,6 +78,7 @@ MODULES = (
     *(secret_manager, service_usage, storage),
     *(billing_accounts, budgets, catalog, channels),
     *(alert_policies, dashboards, uptime_checks, scheduler),
+    *(prometheus_api, create_api, descriptors_api),
     *(kms_api, versions_api, cloud_quotas, vertex_ai),
     *(load_balancing, rules_api, certificate_manager, dns),
 )
@@ -94,7 +96,11 @@ def test_every_route_serves_a_method_and_every_served_method_has_a_route():
     # The chunks of a resumable upload, and batches, go to addresses of their own, which no document describes.
     upload = "/upload/storage/v1/b/{bucket:id}/o"
     chunks = [f"/resumable{upload}"] * 2 + [upload] * 2
-    assert sorted(rule.path for rule in rules if not rule.serves) == sorted([*chunks, "/upload/storage/v1/"])
+    # Prometheus's clients query by GET too, which Google serves and has in no document.
+    root = "/monitoring/v1/projects/{project:id}/location/{location:id}/prometheus/api/v1"
+    queries = [f"{root}/{name}" for name in ("labels", "query", "query_range", "series")]
+    others = [*chunks, "/upload/storage/v1/", *queries]
+    assert sorted(rule.path for rule in rules if not rule.serves) == sorted(others)
     assert all(method in reached for method in served_methods().values())
 
 

@@ -33,6 +33,7 @@ NUMBERS = "json;enum-encoding=int"
 _ABSENT = (frozenset({""}), frozenset({"", "false"}))
 # The places of uploads and downloads, before an API's prefix or after it.
 _MEDIA = re.compile("^(?P<api>(?:/(?!upload/|resumable/|download/)[^/]+)?)/(?:(?:resumable/)?upload|download)/")
+_PROMETHEUS = ".prometheus.api."
 _MOST_OF_AN_ENUM = 2**31 - 1
 # These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists and no
 # folders, and an object has one generation.
@@ -128,7 +129,9 @@ def check_query(method: Method, pairs: Iterable[tuple[str, str]], heeded: frozen
     """
     values: dict[str, str] = {}
     problems = []
-    for name, value in pairs:
+    for sent_name, value in pairs:
+        # Prometheus's clients name a list `match[]`.
+        name = sent_name.removesuffix("[]") if _PROMETHEUS in method.id else sent_name
         camel_name = name if name in method.query else camel(name)
         if name in _OF_EVERY_METHOD:
             plain = name.removeprefix("$") if name.removeprefix("$") in _WITH_DOLLAR else name

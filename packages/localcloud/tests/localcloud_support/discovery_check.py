@@ -29,10 +29,13 @@ STATUSES = {
 }  # fmt: skip
 # The documents whose requests may say null anywhere: "remove this".
 NULL_REMOVES = {"storage.v1", "compute.beta", "dns.v1", "dns.v1beta2"}
-# What no document has and the published provider sends, by document and schema.
+# What no document has and the published provider or Prometheus's clients send, by document and schema.
 UNDOCUMENTED: dict[tuple[str, str], Json] = {
     ("compute.beta", "NetworkRoutingConfig"): {
         "deleteBgpAlwaysCompareMed": {"type": "boolean", "description": "Input only."}
+    },
+    ("monitoring.v1", "QuerySeriesRequest"): {
+        "match": {"type": "array", "items": {"type": "string"}, "description": "Input only."}
     },
     ("run.v2", "GoogleCloudRunV2Probe"): {"successThreshold": {"type": "integer", "format": "int32"}},
     ("run.v2", "GoogleCloudRunV2Service"): {
@@ -150,11 +153,19 @@ def answer_problems(call: Called, status: int, content: bytes) -> list[str]:
         body = json.loads(content)
     except ValueError:
         return [f"{status}: expected JSON, got {content[:200]!r}"]
+    if call.method.get("response", {}).get("$ref") == "HttpBody" and isinstance(body, dict) and "status" in body:
+        return _prometheus_problems(status, body)
     if status >= 400:
         return error_problems(status, body, legacy=legacy)
     if "response" not in call.method:
         return [f"{call.id} has no answer, and there is one: {body}"] if body else []
     return problems(body, {"$ref": call.method["response"]["$ref"]}, call.source.document, "answer", answers=True)
+
+
+def _prometheus_problems(status: int, body: Json) -> list[str]:
+    """What is wrong with an answer of Prometheus's HTTP API, of which Google's document has the bytes alone."""
+    fields, word = ({"status", "errorType", "error"}, "error") if status >= 400 else ({"status", "data"}, "success")
+    return [] if set(body) == fields and body["status"] == word else [f"{status} with the fields {sorted(body)}"]
 
 
 def error_problems(status: int, body: object, *, legacy: bool) -> list[str]:

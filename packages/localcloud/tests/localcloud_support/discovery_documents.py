@@ -128,13 +128,16 @@ SOURCES = (
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", _under("logging.entries", "list write")),
     Source("monitoring", "monitoring.v3", "/monitoring/", (
-        "monitoring.projects.timeSeries.list",
+        *_under("monitoring.projects.timeSeries", "create list"),
+        "monitoring.projects.metricDescriptors.list",
         *_under("monitoring.projects.notificationChannels", "create get list patch delete"),
         *_under("monitoring.projects.alertPolicies", "create get list patch delete"),
         *_under("monitoring.projects.uptimeCheckConfigs", "create get list patch delete"),
     )),
-    Source("dashboards", "monitoring.v1", "/monitoring/", _under(
-        "monitoring.projects.dashboards", "create get list patch delete"
+    Source("dashboards", "monitoring.v1", "/monitoring/", (
+        *_under("monitoring.projects.dashboards", "create get list patch delete"),
+        *_under("monitoring.projects.location.prometheus.api.v1", "query query_range series labels"),
+        *_under("monitoring.projects.location.prometheus.api.v1", "label.values metadata.list"),
     )),
     Source("cloudquotas", "cloudquotas.v1", "/cloudquotas/", (
         *_under("cloudquotas.projects.locations.services.quotaInfos", "get list"),

@@ -16,6 +16,7 @@ CHECK = {"displayName": "health", "httpCheck": {"useSsl": True}, "monitoredResou
 def observability(trial):
     """Every method once."""
     trial.owner.enable("cloudscheduler")
+    _try_written_metrics(trial)
     _try_numbered(trial, "alertPolicies", POLICY)
     _try_numbered(trial, "uptimeCheckConfigs", CHECK)
     path = f"/monitoring/v1/{PARENT}/dashboards"
@@ -27,6 +28,26 @@ def observability(trial):
     trial.refuse(409, "PATCH", one, {"displayName": "x", "etag": "old"}, says="Etag")
     trial("DELETE", one, missing=none)
     jobs(trial)
+
+
+def _try_written_metrics(trial):
+    """What collectors write, and Prometheus's HTTP API."""
+    series, root = f"/monitoring/v3/{PARENT}/timeSeries", f"/monitoring/v1/{PARENT}/location/global/prometheus/api/v1"
+    written = {
+        "metric": {"type": "prometheus.googleapis.com/tried/gauge"},
+        "resource": {"type": "prometheus_target", "labels": {"location": REGION, "job": "tried"}},
+        "points": [{"interval": {"endTime": "2026-01-01T00:00:00Z"}, "value": {"doubleValue": 1}}],
+    }
+    trial("POST", series, {"timeSeries": [written]})
+    trial.refuse(400, "POST", series, {"timeSeries": [written]}, says="Points must be written in order")
+    trial("GET", f"/monitoring/v3/{PARENT}/metricDescriptors", pageSize=1)
+    trial("POST", f"{root}/query", {"query": "vector(1)"})
+    trial.refuse(400, "POST", f"{root}/query", {"query": "1 +"}, says="parse error: unexpected end of input")
+    trial("POST", f"{root}/query_range", {"query": "tried", "start": "0", "end": "60", "step": "30s"})
+    trial("POST", f"{root}/series", {"match": ["tried"]})
+    trial("POST", f"{root}/labels", {})
+    trial("GET", f"{root}/label/job/values", match="tried")
+    trial("GET", f"{root}/metadata", limit=1)
 
 
 def _try_numbered(trial, collection, body):

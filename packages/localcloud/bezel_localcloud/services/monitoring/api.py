@@ -1,20 +1,30 @@
-"""Monitoring v3: projects.timeSeries.list, for the use of quotas and the instances of Cloud Run services.
+"""Monitoring v3: projects.timeSeries.list, for quotas, instances of Cloud Run services, and what collectors write.
 
-The shape is that of Google's discovery document; filters compare labels for equality, joined by AND. The only served
-aggregation is ALIGN_SUM, which Google has for GAUGE and DELTA metrics. Other metrics, comparisons and aggregations are
-refused as not served: no response is made up.
+The shape is that of Google's discovery document; filters compare labels for equality, joined by AND. Of the platform's
+metrics the only served aggregation is ALIGN_SUM, which Google has for GAUGE and DELTA metrics, of written ones those of
+`written_metrics`. Other metrics, comparisons and aggregations are refused as not served: no response is made up.
 """
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of, timestamp
 from bezel_localcloud.routing.context import Sample
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.monitoring.metrics import METRICS, Labels, Metric, series_of
+from bezel_localcloud.services.monitoring.written_metrics.listing import (
+    RESOURCE,
+    aggregation_of,
+    label_names,
+    listed_series,
+    metric_name,
+    written_series,
+)
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 _TERM = re.compile(r'\s*([a-z_.]+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*')
@@ -24,8 +34,8 @@ _BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|^-")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _MOST = 100_000
 _QUERY = (
-    "filter interval.startTime interval.endTime view pageSize pageToken "
-    "aggregation.alignmentPeriod aggregation.perSeriesAligner"
+    "filter interval.startTime interval.endTime view pageSize pageToken aggregation.alignmentPeriod "
+    "aggregation.perSeriesAligner aggregation.crossSeriesReducer aggregation.groupByFields"
 )
 _SHORTEST = 60.0  # seconds of an alignment period
 
@@ -34,28 +44,45 @@ _SHORTEST = 60.0  # seconds of an alignment period
 def list_time_series(call: Call) -> Json:
     """Return the series that match a filter, with their points of an interval, newest first."""
     required = required_labels(call.query("filter"))
-    metric = METRICS[required["metric.type"]]
     since, until = _interval(call)
+    if metric_name(required["metric.type"]) is not None:
+        return _page(call, _written_rows(call, required, since, until), "")
+    metric = METRICS[required["metric.type"]]
     period = _period(call, metric)
-    selected: list[tuple[str, Labels, list[Sample]]] = []
+    rows: list[Row] = []
     for labels, samples in series_of(call.cloud, metric):
         chosen = [sample for sample in reversed(samples) if since < sample.end <= until]
         if chosen and required.items() <= labels.items():
             name = " ".join(labels[key] for key in sorted(labels))
-            selected.append((name, labels, chosen if period is None else _sums(metric, chosen, period, until)))
-    selected.sort(key=lambda item: item[0])
+            points = chosen if period is None else _sums(metric, chosen, period, until)
+            rows.append((name, partial(_series_json, metric, labels), points))
+    return _page(call, sorted(rows, key=lambda row: row[0]), metric.unit)
+
+
+Row = tuple[str, Callable[[list[Any]], Json], list[Any]]
+"""A series: its name in the order of the list, its JSON with some of its points, and its points."""
+
+
+def _written_rows(call: Call, required: dict[str, str], since: float, until: float) -> list[Row]:
+    series = written_series(call.cloud, required["metric.type"])
+    _check_names(required, label_names(series), RESOURCE)
+    aggregation = aggregation_of(call, series[0].kind)
+    return [(one.name, one.json, one.points) for one in listed_series(series, required, since, until, aggregation)]
+
+
+def _page(call: Call, rows: list[Row], unit: str) -> Json:
+    """One page of a list; its size counts points, and a series may continue on the next page."""
     if call.query("view") == "HEADERS":
-        headers = [(name, _series_json(metric, labels, [])) for name, labels, _ in selected]
-        return call.page(headers, "timeSeries", max_size=_MOST)
-    # The page size counts points: a series may continue on the next page.
-    points = [(name, labels, sample) for name, labels, chosen in selected for sample in chosen]
-    numbered = [(f"{name} {1e11 - sample.end:.6f}", (name, labels, sample)) for name, labels, sample in points]
+        return call.page([(name, show([])) for name, show, _ in rows], "timeSeries", max_size=_MOST)
+    numbered = [
+        (f"{name} {1e11 - point.end:.6f}", (name, show, point)) for name, show, points in rows for point in points
+    ]
     shown, token = call.page_items(numbered, default=_MOST, max_size=_MOST)
-    by_series: dict[str, tuple[Labels, list[Sample]]] = {}
-    for _, (name, labels, sample) in shown:
-        by_series.setdefault(name, (labels, []))[1].append(sample)
-    response: Json = {"timeSeries": [_series_json(metric, *series) for series in by_series.values()]} if shown else {}
-    return response | ({"nextPageToken": token} if token else {}) | ({"unit": metric.unit} if shown else {})
+    by_series: dict[str, tuple[Callable[[list[Any]], Json], list[Any]]] = {}
+    for _, (name, show, point) in shown:
+        by_series.setdefault(name, (show, []))[1].append(point)
+    response: Json = {"timeSeries": [show(points) for show, points in by_series.values()]} if shown else {}
+    return response | ({"nextPageToken": token} if token else {}) | ({"unit": unit} if shown and unit else {})
 
 
 def _period(call: Call, metric: Metric) -> float | None:
@@ -65,6 +92,9 @@ def _period(call: Call, metric: Metric) -> float | None:
         ApiError: INVALID_ARGUMENT for an aggregation that cannot be; NotServedError for another one.
     """
     aligner, period = call.query("aggregation.perSeriesAligner"), call.query("aggregation.alignmentPeriod")
+    reducer = call.query("aggregation.crossSeriesReducer")
+    if reducer not in {"", "REDUCE_NONE"}:
+        raise unserved_error(f"aggregation.crossSeriesReducer={reducer} of {metric.type}", "sum the series yourself")
     if aligner in ("", "ALIGN_NONE"):
         if period:
             raise unserved_error("aggregation.alignmentPeriod without an aligner", "name aggregation.perSeriesAligner")
@@ -132,15 +162,23 @@ def required_labels(text: str) -> dict[str, str]:
         required[name] = re.sub(r"\\(.)", r"\1", match[2])
     if "metric.type" not in required:
         raise _wrong_field("it must specify a single metric type")
+    if metric_name(required["metric.type"]) is not None:
+        return required  # its labels are those that were written
     metric = METRICS.get(required["metric.type"])
     if metric is None:
         raise unserved_error(f"the metric {required['metric.type']}", f"use {', '.join(METRICS)}")
-    for name in required:
-        if name not in metric.filters():
-            raise _wrong_field(f"{name!r} is not a label of {metric.type} and {metric.resource}")
-    if required.get("resource.type", metric.resource) != metric.resource:
-        raise _wrong_field(f"the metric {metric.type} is of the resource {metric.resource}")
+    _check_names(required, metric.filters(), metric.resource)
     return required
+
+
+def _check_names(required: dict[str, str], names: frozenset[str], resource: str) -> None:
+    """Check that a filter names the labels and the resource of its metric."""
+    metric_type = required["metric.type"]
+    for name in required:
+        if name not in names:
+            raise _wrong_field(f"{name!r} is not a label of {metric_type} and {resource}")
+    if required.get("resource.type", resource) != resource:
+        raise _wrong_field(f"the metric {metric_type} is of the resource {resource}")
 
 
 def _wrong_field(why: str, field: str = "filter") -> ApiError:

@@ -1,0 +1,1 @@
+"""Metrics that collectors write: their descriptors, points and aggregations in Monitoring v3."""
