@@ -10,6 +10,7 @@ from bezel_localcloud.services.monitoring.channels import find_channel
 from bezel_localcloud.services.monitoring.conditions import check_condition
 from bezel_localcloud.services.monitoring.labels import label_problems
 from bezel_localcloud.services.monitoring.numbered import new_name, record
+from bezel_localcloud.services.monitoring.promql.series import line_names
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 KIND = "alertPolicy"
@@ -103,7 +104,13 @@ def _complete_policy(call: Call, policy: Json) -> Json:
     limited = bool((policy.get("alertStrategy") or {}).get("notificationRateLimit"))
     for index, condition in enumerate(conditions):
         where = f"{_FIELD}.conditions[{index}]"
-        check_condition(condition, where, alone=len(conditions) == 1, rate_limited=limited)
+        check_condition(
+            condition,
+            where,
+            alone=len(conditions) == 1,
+            rate_limited=limited,
+            written=lambda: line_names(call.cloud.prometheus_series.series()),
+        )
     kept = {key: value for key, value in policy.items() if value not in ("", {}, [], None, "SEVERITY_UNSPECIFIED")}
     if kept.get("documentation"):
         kept["documentation"] = {"mimeType": "text/markdown", **kept["documentation"]}

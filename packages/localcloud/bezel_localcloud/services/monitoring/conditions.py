@@ -2,15 +2,18 @@
 
 Google knows a metric when its first point is written, apart from its own services' metrics, which are always known. So
 a filter with a metric that nothing here writes is refused as Google refuses it, and one of a Google service that the
-catalogue does not list as not served. Queries in PromQL name metrics that need not exist; in other languages they are
-refused as not served.
+catalogue does not list as not served. Queries in PromQL are checked by `written_metrics.alert_queries`; in other
+languages they are refused as not served.
 """
 
 import re
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 from bezel_catalog.metrics import Metric, metrics
 from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of
+from bezel_localcloud.services.monitoring.written_metrics.alert_queries import check_query_condition
 
 KINDS = ("conditionThreshold", "conditionAbsent", "conditionMatchedLog", "conditionPrometheusQueryLanguage")
 _UNSERVED = ("conditionMonitoringQueryLanguage", "conditionSql")
@@ -42,7 +45,9 @@ _ALIGNERS = {
 }
 
 
-def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: bool) -> None:
+def check_condition(
+    condition: Json, where: str, *, alone: bool, rate_limited: bool, written: Callable[[], AbstractSet[str]]
+) -> None:
     """Check one condition.
 
     Args:
@@ -50,6 +55,7 @@ def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: b
         where: The place of it, as refusals name it.
         alone: Whether the policy has no other.
         rate_limited: Whether the policy limits the rate of its notifications.
+        written: Returns the names of the series that collectors have written.
 
     Raises:
         ApiError: INVALID_ARGUMENT, NOT_FOUND for an unknown metric; NotServedError for others.
@@ -71,8 +77,7 @@ def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: b
         raise invalid(f"Field alertStrategy.notificationRateLimit had an invalid value: {text}")
     place = f"{where}.{re.sub(r'[A-Z]', lambda match: '_' + match[0].lower(), kind)}"
     if kind == "conditionPrometheusQueryLanguage":
-        if not str(body.get("query", "")).strip():
-            raise invalid(f"Field {place}.query must not be empty.", (f"{place}.query", "is empty"))
+        check_query_condition(body, place, written())
         return
     _check_metric_condition(kind, body, where, place)
 

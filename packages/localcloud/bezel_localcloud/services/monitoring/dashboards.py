@@ -1,4 +1,4 @@
-"""Monitoring v1: projects.dashboards, stored and shown. Their charts draw nothing here."""
+"""Monitoring v1: projects.dashboards, stored and shown. Their charts draw nothing; their PromQL must be queries."""
 
 import re
 import uuid
@@ -8,6 +8,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT_NUMBER
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.monitoring.numbered import by_id
+from bezel_localcloud.services.monitoring.written_metrics.alert_queries import dashboard_query_problems
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 KIND = "dashboard"
@@ -99,4 +100,7 @@ def _settable_fields(body: Json) -> Json:
         if tile.get("xPos", 0) + tile.get("width", 0) > columns or min(tile.get("width", 0), tile.get("height", 0)) < 1:
             where = f"mosaicLayout.tiles[{index}]"
             raise invalid(f"Field {where} does not fit into {columns} columns.", (where, "has no place"))
+    if problems := list(dashboard_query_problems(body)):
+        lines = "; ".join(f"Field {where} had an invalid value: {why}" for where, why in problems)
+        raise invalid(f"{lines}.", *problems)
     return {key: value for key, value in body.items() if key not in {"name", "etag"} and value not in ("", None)}

@@ -12,6 +12,8 @@ from bezel_localcloud.services.monitoring.promql.aggregations import aggregate
 from bezel_localcloud.services.monitoring.promql.functions import (
     OF_VALUE,
     absent,
+    at_least,
+    at_most,
     clamp,
     map_values,
     round_values,
@@ -201,9 +203,9 @@ def _of_vector(name: str, vector: Vector, numbers: list[float]) -> Vector:
     if name == "clamp":
         return clamp(vector, *numbers)
     if name == "clamp_min":
-        return clamp(vector, numbers[0], math.inf)
+        return map_values(vector, lambda value: at_least(numbers[0], value))
     if name == "clamp_max":
-        return clamp(vector, -math.inf, numbers[0])
+        return map_values(vector, lambda value: at_most(numbers[0], value))
     if name == "round":
         return round_values(vector, *(numbers or [1.0]))
     return map_values(vector, OF_VALUE[name])

@@ -53,9 +53,19 @@ def clamp(vector: Vector, least: float, most: float) -> Vector:
     """The values within two bounds; nothing where they are in the wrong order."""
     if least > most:
         return []
-    if math.isnan(least) or math.isnan(most):
-        return map_values(vector, lambda _: math.nan)
-    return map_values(vector, lambda value: value if math.isnan(value) else max(least, min(most, value)))
+    return map_values(vector, lambda value: at_least(least, at_most(most, value)))
+
+
+def at_least(bound: float, value: float) -> float:
+    """The greater of two, NaN where one is NaN and none is infinite."""
+    if math.inf in {bound, value}:
+        return math.inf
+    return math.nan if math.isnan(bound) or math.isnan(value) else max(bound, value)
+
+
+def at_most(bound: float, value: float) -> float:
+    """The smaller of two, NaN where one is NaN and none is infinite."""
+    return -at_least(-bound, -value)
 
 
 def round_values(vector: Vector, nearest: float) -> Vector:

@@ -60,6 +60,13 @@ def lines_of(series: Iterable[StoredSeries]) -> Iterable[Line]:
         yield Line(_line_labels(labels, f"{one.family}_sum"), one, len(one.bounds) + 1)
 
 
+def line_names(series: Iterable[StoredSeries]) -> frozenset[str]:
+    """The names of the lines of some series."""
+    names = {(one.family, one.kind) for one in series}
+    parts = {name + part for name, kind in names if kind == "histogram" for part in ("_bucket", "_count", "_sum")}
+    return frozenset(parts | {name for name, kind in names if kind != "histogram"})
+
+
 def selected_lines(series: Iterable[StoredSeries], selector: Selector, work: Work) -> list[Line]:
     """The lines that a selector selects, in the order of their labels.
 
