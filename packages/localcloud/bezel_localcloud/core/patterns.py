@@ -184,3 +184,50 @@ def _end_of_bracket(pattern: str, place: int) -> int:
 def _encode(text: str) -> bytes:
     """UTF-8, with a mark in the place of half a surrogate pair, which JSON can hold and UTF-8 cannot."""
     return text.encode(errors="replace")
+
+
+class Capturing:
+    """A compiled regular expression whose groups are asked for: it matches whole texts, a dot any character."""
+
+    def __init__(self, text: str) -> None:
+        """Compile `text`.
+
+        Raises:
+            PatternError: It is not RE2's syntax.
+        """
+        options = re2.Options()
+        options.log_errors, options.max_mem, options.dot_nl = False, _MEMORY, True
+        try:
+            self._compiled = re2.compile(_encode(text), options)
+        except re2.error as error:
+            reason = error.args[0] if error.args else b""
+            raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
+        self._names = {number: name for name, number in self._compiled.groupindex.items()}
+
+    def groups(self, text: str, work: Work) -> dict[str, str] | None:
+        """The groups of a text that matches as a whole, by number and by name; None if it does not match.
+
+        Raises:
+            TooMuchWorkError: The match could take more steps than what is left.
+        """
+        content = _encode(text)
+        work.spend(1 + len(content) * self._compiled.programsize // _INSTRUCTIONS)
+        if (match := self._compiled.fullmatch(content)) is None:
+            return None
+        groups = {str(number): _decode(match.group(number)) for number in range(self._compiled.groups + 1)}
+        return groups | {_decode(name): groups[str(number)] for number, name in self._names.items()}
+
+
+def capturing_expression(text: str, work: Work) -> Capturing:
+    """A caller's regular expression with its groups.
+
+    Raises:
+        PatternError: It is not RE2's syntax, or is too large.
+        TooMuchWorkError: To compile it could take more steps than what is left.
+    """
+    _count_compiling(text, work)
+    return Capturing(text)
+
+
+def _decode(content: bytes | None) -> str:
+    return "" if content is None else content.decode(errors="replace")

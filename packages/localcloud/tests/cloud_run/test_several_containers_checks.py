@@ -64,6 +64,9 @@ def test_a_rule_for_several_containers_is_named_with_its_field(case):
 def test_containers_within_every_rule_are_taken_up_to_ten():
     assert problems_of(template()) == []
     assert problems_of(template({}, {"name": None})) == []
+    big = {"cpu": "20", "memory": "80Gi", "nvidia.com/gpu": "1"}
+    rtx = template({"resources": {"limits": big}}) | {"nodeSelector": {"accelerator": "nvidia-rtx-pro-6000"}}
+    assert violations({"template": rtx}, "llm", "us-central1") == []
     small = [{"image": "docker.io/a/d:e", "resources": {"limits": {"cpu": "0.08", "memory": "128Mi"}}}] * 9
     assert problems_of(template({}, {}, *small[:8])) == []
     assert problems_of(template({}, {}, *small)) == [(CONTAINERS, "11 containers are more than 10")]

@@ -19,6 +19,17 @@ import time
 OPTIONS = dict(argument.lstrip("-").partition("=")[::2] for argument in sys.argv[1:])
 GO = threading.Event()
 NEXT = threading.Condition()
+SERVED = []  # one for each request but those for /metrics and /health
+METRICS = """# TYPE fake_requests_total counter
+fake_requests_total{{kind="any"}} {count}
+# TYPE fake_seconds histogram
+fake_seconds_bucket{{le="1.0"}} {count}
+fake_seconds_bucket{{le="+Inf"}} {count}
+fake_seconds_sum {count}
+fake_seconds_count {count}
+# TYPE other gauge
+other 1
+"""
 EVENTS = ("first", "second", "third")
 STEPS = []  # one for each request for /next
 UNHEALTHY = threading.Event()
@@ -50,6 +61,12 @@ def answer(connection, method, path, headers, body):
     if path == "/health" and UNHEALTHY.is_set():
         connection.sendall(b"HTTP/1.1 500 Unhealthy\r\nContent-Length: 0\r\n\r\n")
         return
+    if path == "/metrics":
+        text = METRICS.format(count=len(SERVED)).encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+        return
+    if path != "/health":
+        SERVED.append(path)
     if path.startswith("/wait"):
         time.sleep(float(path.partition("=")[2] or 1))
     if path.startswith("/say"):

@@ -93,6 +93,13 @@ def upstream_image(registry: str, repository: str) -> UpstreamImage | None:
     return _upstream().get((registry, repository))
 
 
+def published_manifest(registry: str, repository: str, digest: str) -> Manifest | None:
+    """The manifest that stands here for the one with a published digest, for what only looks an image up."""
+    rows = (row for row in _table() if (row["registry"], row["repository"]) == (registry, repository))
+    tag = next((row["tag"] for row in rows if digest and row.get("published") == digest), "")
+    return upstream_manifest(registry, repository, tag)
+
+
 def upstream_manifest(registry: str, repository: str, version: str) -> Manifest | None:
     """The manifest of an image by tag or digest, if it exists."""
     image = upstream_image(registry, repository)
@@ -127,6 +134,13 @@ def program_of(image: str) -> str:
     repository = f"/{reference.repository}" if reference else ""
     runs = (row["runs"] for row in _table() if "runs" in row and repository.endswith(f"/{row['repository']}"))
     return next(runs, "")
+
+
+def is_collector(image: str) -> bool:
+    """Whether an image is Google's collector of Prometheus series, which is a part of the daemon here."""
+    reference = parse_reference(image)
+    rows = (row for row in _table() if row.get("is_collector"))
+    return reference is not None and any(reference.repository.endswith(row["repository"]) for row in rows)
 
 
 def _child(image: UpstreamImage, row: Json, platform: str) -> Json:

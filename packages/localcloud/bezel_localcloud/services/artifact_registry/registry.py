@@ -14,7 +14,13 @@ from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.artifact_registry import pulls, pushes, uploads
 from bezel_localcloud.services.artifact_registry.errors import RegistryError
 from bezel_localcloud.services.artifact_registry.exchange import Handler, endpoint
-from bezel_localcloud.services.artifact_registry.images import Reference, parse_reference, upstream_manifest
+from bezel_localcloud.services.artifact_registry.images import (
+    Reference,
+    parse_reference,
+    published_manifest,
+    upstream_image,
+    upstream_manifest,
+)
 from bezel_localcloud.services.artifact_registry.manifests import Manifest, parse_manifest
 from bezel_localcloud.services.artifact_registry.names import GOOGLE, READ, RegistryTarget, images_of, upstream_of
 
@@ -52,10 +58,11 @@ def find_image(cloud: Context, image: Reference, reader: str | None) -> Manifest
     Raises:
         ApiError: NOT_FOUND or PERMISSION_DENIED.
     """
-    if image.registry.endswith(GOOGLE):
-        manifest = _in_repository(cloud, image, reader)
-    else:
+    if upstream_image(image.registry, image.repository) is not None:  # public images of Google's registry among them
         manifest = upstream_manifest(image.registry, image.repository, image.version)
+        manifest = manifest or published_manifest(image.registry, image.repository, image.digest)
+    else:
+        manifest = _in_repository(cloud, image, reader) if image.registry.endswith(GOOGLE) else None
     if manifest is None or hides_image(cloud.faults, reader):
         raise ApiError("NOT_FOUND", f"manifest unknown: {image.registry}/{image.repository} {image.version}")
     return manifest

@@ -3,6 +3,7 @@
 The limits of an instance hold for the sum of its containers: Cloud Run's page on limits has them for an instance.
 """
 
+import math
 from collections.abc import Iterator
 
 from bezel_localcloud.core.decimal_text import decimal
@@ -107,7 +108,7 @@ def _accelerator(
 def _sums(accelerator: str | None, sizes: list[tuple[float, int]]) -> Iterator[Violation]:
     bounds = limits()["instances"]
     rules = limits()["accelerators"].get(accelerator or "", {})
-    most_cpu = rules.get("max_cpu", float(bounds["cpus"][-1]))
+    most_cpu = rules.get("max_cpu", math.inf) if rules else float(bounds["cpus"][-1])
     most_memory = rules.get("max_memory_gib", bounds["max_memory_gib"])
     cpu, memory = sum(size[0] for size in sizes), sum(size[1] for size in sizes)
     if cpu > most_cpu:

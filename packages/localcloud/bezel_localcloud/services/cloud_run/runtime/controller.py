@@ -27,12 +27,12 @@ from bezel_localcloud.services.cloud_run.failures import KilledError, RevisionFa
 from bezel_localcloud.services.cloud_run.references import check_image, check_quota
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, container_command
+from bezel_localcloud.services.cloud_run.runtime.containers.sidecars import make_sidecar
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance, Readiness
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
 from bezel_localcloud.services.cloud_run.runtime.metadata import MetadataServers
 from bezel_localcloud.services.cloud_run.runtime.region_outages import RegionOutages
-from bezel_localcloud.services.cloud_run.runtime.sidecars import make_sidecar
 from bezel_localcloud.services.cloud_run.spec import ContainerSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.logbook import Logbook, LogSource
 from bezel_localcloud.services.cloud_run.containers.order import start_order
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command
-from bezel_localcloud.services.cloud_run.runtime.container_process import (
+from bezel_localcloud.services.cloud_run.runtime.containers.container_process import (
     INSTANCE_VARIABLE,
     REPORT_VARIABLE,
     ContainerProcess,
