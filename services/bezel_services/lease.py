@@ -23,6 +23,7 @@ from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
 from bezel.planner import LeasePlan, Problem
 from bezel.planner.base.money import Priced
+from bezel.planner.team.series_labels import series_matchers
 from bezel_components.base.arguments import Text
 from bezel_components.config.gateway_fallback import FALLBACK, LEASE
 from bezel_components.config.node_metadata import node_metadata
@@ -49,6 +50,7 @@ from bezel_services.prerequisites import (
     weights,
 )
 from bezel_services.regions.address import DeclaredAddress, audiences, declare_address, declare_drain
+from bezel_services.regions.collector import server_figures
 from bezel_services.regions.deployed import Deployed, protection_problems
 from bezel_services.regions.domain import domain_problems
 from bezel_services.smoke_tests import check_and_measure
@@ -408,6 +410,7 @@ def _observability(plan: LeasePlan, children: Children, gateway: IdentityGateway
             for name in plan.terms.names
             for job in again_jobs(name, plan.terms.hours, plan.terms.zones[0].patience_seconds)
         ),
+        figures=server_figures(plan, series_matchers(plan.gateway.name, leased=True)),
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )

@@ -85,6 +85,7 @@ NOT_SHOWN = {
     "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",
     "observability.alerts", "observability.dashboard", "observability.email", "observability.max_error_share",
     "observability.max_cold_starts", "observability.idle_hours",
+    "observability.max_ttft_seconds", "observability.max_tpot_seconds",
     "fallback.accept_shorter_context", "fallback.resources.cpu_boost",
     "observability.uptime", "observability.budget", "observability.billing_account", "observability.currency",
 }  # fmt: skip

@@ -79,3 +79,19 @@ def test_a_leased_machine_without_figures_collects_none() -> None:
     metadata = declare(lambda: deploy(lease_plan())).one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"][0]["node"]
     assert [name for name in metadata["metadata"] if "collector" in name] == []
     assert "start_collector" not in metadata["metadata"]["startup-script"]
+
+
+@pytest.mark.slow
+def test_objectives_and_drafts_of_a_stack_file_arrive_at_its_alerts() -> None:
+    watched = {"alerts": True, "metrics": True, "max_ttft_seconds": 2}
+    made = declare_plan(observability=watched, vllm={"spec-method": "ngram", "spec-tokens": 3})
+    (ttft,) = [one for one in made.of("AlertPolicy") if one.name.endswith("-ttft")]
+    query = ttft.inputs["conditions"][0]["conditionPrometheusQueryLanguage"]["query"]
+    service = made.one(SERVICE).inputs
+    assert f'namespace="{service["name"]}",location="us-east4"' in query
+    assert query.endswith(" > 2")
+    ends = {one.name.rpartition("observability-")[2] for one in made.of("AlertPolicy")}
+    assert {"drafts", "kv-cache-full"} <= ends
+    assert not {"tpot", "cache-full"} & ends
+    plain = declare_plan(observability={"alerts": True, "metrics": True})
+    assert not [one for one in plain.of("AlertPolicy") if one.name.endswith(("-ttft", "-drafts"))]

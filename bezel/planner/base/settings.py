@@ -246,11 +246,13 @@ class Observability(Section):
     alerts: Switch = Field(
         default=False,
         description="make alerts: requests wait without an instance or for the KV cache, requests fail, many cold "
-        "starts, idle instances; for leases: a lease is about to end, requests fail",
+        "starts, idle instances; for leases: a lease is about to end, requests fail; with `metrics` more, see "
+        "docs/observability.md",
     )
     dashboard: Switch = Field(
         default=False,
-        description="make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway",
+        description="make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway; with "
+        "`metrics` vLLM's figures too",
     )
     metrics: Switch = Field(
         default=False,
@@ -295,6 +297,22 @@ class Observability(Section):
         ge=1,
         le=24,
         description="hours that `min_instances` may run without a request before an alert opens; not for leases",
+    )
+    max_ttft_seconds: Number | None = Field(
+        None,
+        gt=0,
+        le=3600,
+        description="time to the first token, measured in the server, that 95 % of requests shall stay below: else an "
+        "alert opens; none without it; needs `metrics`",
+        examples=[2],
+    )
+    max_tpot_seconds: Number | None = Field(
+        None,
+        gt=0,
+        le=60,
+        description="time for each further token that 95 % of requests shall stay below: else an alert opens; none "
+        "without it; needs `metrics`",
+        examples=[0.05],
     )
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from bezel.planner.base.settings import Settings
 
-_OF_ALERTS = ("max_error_share", "max_cold_starts", "idle_hours")
+_OF_METRICS = ("max_ttft_seconds", "max_tpot_seconds")
+_OF_ALERTS = ("max_error_share", "max_cold_starts", "idle_hours", *_OF_METRICS)
 _OF_BUDGETS = ("billing_account", "currency")
 # Settings without a meaning for leases -> why.
 _NOT_OF_LEASES = {
@@ -61,7 +62,9 @@ def check_observability(settings: Settings, *, leased: bool = False) -> Iterator
             "write an e-mail address, e.g. team@example.com.",
         )
     alerts, budget = "alerts: true", "budget: AMOUNT"
-    without = {name: ("alerts", alerts) for name in of_alerts if not chosen.alerts}
+    both = "alerts: true, metrics: true"
+    without = {name: ("vLLM's figures", both) for name in _OF_METRICS if not chosen.metrics}
+    without |= {name: ("alerts", both if name in without else alerts) for name in of_alerts if not chosen.alerts}
     without |= {name: ("a budget", budget) for name in _OF_BUDGETS if chosen.budget is None}
     without |= {} if chosen.alerts or chosen.budget is not None else {"email": ("alerts or a budget", alerts)}
     for name, (needed, key) in without.items():

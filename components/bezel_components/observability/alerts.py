@@ -1,9 +1,9 @@
 """Conditions of a service's alerts, as plain values. Pure.
 
 Owns what each alert measures. Only metrics that Cloud Run itself writes are used: vLLM's own are in Cloud Monitoring
-only where a collector runs beside the server, and an alert on a metric that is never written never opens. The use of
-the KV cache is read from the line that vLLM logs every ten seconds while it works. Names of metrics are looked up in
-the catalogue, so a wrong one fails here.
+only where a collector runs beside the server (`figure_alerts`), and an alert on a metric that is never written never
+opens. Without one the use of the KV cache is read from the line that vLLM logs every ten seconds while it works. Names
+of metrics are looked up in the catalogue, so a wrong one fails here.
 """
 
 import re
@@ -45,11 +45,19 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Query:
-    """A condition in PromQL that holds while the query has a result."""
+    """A condition in PromQL that holds while the query has a result.
+
+    Attributes:
+        query: The query.
+        seconds: Time that it must hold for.
+        every_seconds: Time between two evaluations.
+        is_written_late: Whether its metrics may be unknown to Google until something has written them.
+    """
 
     query: str
     seconds: int = 0
     every_seconds: int = _EVALUATION
+    is_written_late: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,8 @@ def service_alerts(
         start_seconds: Time that an instance may take to start: requests that wait longer have no healthy instance.
         max_cold_starts: Starts of instances within 24 hours above which an alert opens; None for none.
         idle_hours: Hours that instances may run without a request; None where none runs without traffic.
-        logs_statistics: Whether vLLM logs its statistics (`--disable-log-stats` turns it off).
+        logs_statistics: Whether an alert may rest on the statistics that vLLM logs: not where they are turned off
+            (`--disable-log-stats`), and not where its series are written, on which a better one rests.
         several_regions: Whether it runs in other regions too, where callers may be: their requests count as its own.
     """
     watched = f"{service} ({location})" if several_regions else service

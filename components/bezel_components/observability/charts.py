@@ -1,5 +1,9 @@
-"""A dashboard of a service as Cloud Monitoring's JSON: requests, latency, instances, starts, GPU. Pure."""
+"""A dashboard of a service as Cloud Monitoring's JSON: requests, latency, instances, starts, GPU. Pure.
 
+Leaves the charts of vLLM's own figures to `figure_charts`.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 from bezel_components.observability.alerts import INSTANCES, PENDING, REQUESTS, STARTS, series_filter
@@ -25,18 +29,24 @@ _CHARTS = (
 _COLUMNS, _WIDTH, _HEIGHT = 48, 24, 16
 
 
-def dashboard(title: str, service: str, location: str, *, gpu: bool = True) -> dict[str, Any]:
-    """Return the dashboard of a service; one without a GPU has no charts of it."""
+def dashboard(
+    title: str, service: str, location: str, *, gpu: bool = True, more: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the dashboard of a service; one without a GPU has no charts of it, and `more` are further widgets."""
     charts = [chart for chart in _CHARTS if gpu or chart[1] not in {GPU, GPU_MEMORY}]
+    widgets = [
+        {"title": name, "xyChart": {"dataSets": [_series(metric, service, location, how, split)]}}
+        for name, metric, how, split in charts
+    ]
     tiles = [
         {
             "xPos": number % 2 * _WIDTH,
             "yPos": number // 2 * _HEIGHT,
             "width": _WIDTH,
             "height": _HEIGHT,
-            "widget": {"title": name, "xyChart": {"dataSets": [_series(metric, service, location, how, split)]}},
+            "widget": widget,
         }
-        for number, (name, metric, how, split) in enumerate(charts)
+        for number, widget in enumerate([*widgets, *more])
     ]
     return {"displayName": title, "mosaicLayout": {"columns": _COLUMNS, "tiles": tiles}}
 

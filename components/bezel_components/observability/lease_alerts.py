@@ -5,7 +5,8 @@ Owns what each alert measures. The end of a lease is an entry of Cloud Logging t
 are of the resource GceTpuWorker, whose labels do not name the lease. Leases with hours end as planned, day by day:
 there it is the refusal of a start, which Cloud Scheduler logs. A start without capacity is accepted, and fails when no
 job asks: what tells is that a later try is accepted too, as a lease that is there refuses it. The share of failed
-requests is the gateway's. The server's log stays on the machine, so there is no alert on its KV cache.
+requests is the gateway's. The server's log stays on the machine, so there is an alert on its KV cache only where a
+collector writes its series (`figure_alerts`).
 """
 
 from collections.abc import Sequence

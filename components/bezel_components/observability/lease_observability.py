@@ -26,6 +26,7 @@ from pulumi_gcp import monitoring
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.observability.budget import StackBudget, StackBudgetArgs
 from bezel_components.observability.charts import dashboard
+from bezel_components.observability.figures import ServerFigures
 from bezel_components.observability.lease_alerts import lease_alerts
 from bezel_components.observability.policies import declare_alert, declare_channel
 
@@ -51,6 +52,8 @@ class LeaseObservabilityArgs(ComponentArgs):
     """Names of the jobs that request the leases at the starts of their hours; empty without hours."""
     agains: tuple[str, ...] = ()
     """Names of the jobs that request them again later."""
+    figures: ServerFigures | None = None
+    """The series that the machines' collectors write; None without any."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -78,12 +81,14 @@ class LeaseObservability(pulumi.ComponentResource):
                 starts=args.starts,
                 agains=args.agains,
             )
+            alerts += args.figures.alerts(args.stack, args.max_error_share) if args.figures else ()
             for alert in alerts:
                 declare_alert(name, alert, channels=channels, **shared)
         if args.budget is not None:
             StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
-            content = dashboard(f"{args.gateway} ({args.location})", args.gateway, args.location, gpu=False)
+            more = args.figures.charts() if args.figures else []
+            content = dashboard(f"{args.gateway} ({args.location})", args.gateway, args.location, gpu=False, more=more)
             monitoring.Dashboard(
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
             )

@@ -71,7 +71,10 @@ def _condition(alert: Alert) -> monitoring.AlertPolicyConditionArgs:
         return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_matched_log=matched)
     if not isinstance(wanted, Threshold):
         query = monitoring.AlertPolicyConditionConditionPrometheusQueryLanguageArgs(
-            query=wanted.query, duration=f"{wanted.seconds}s", evaluation_interval=f"{wanted.every_seconds}s"
+            query=wanted.query,
+            duration=f"{wanted.seconds}s",
+            evaluation_interval=f"{wanted.every_seconds}s",
+            disable_metric_validation=wanted.is_written_late or None,
         )
         return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_prometheus_query_language=query)
     aligned = {

@@ -1,8 +1,8 @@
 """Alerts of a Cloud Run service with the address that they are mailed to, a dashboard, an uptime check and a budget.
 
 Owns the alert policies, their channel and the dashboard. Leaves out the budget of the whole project
-(`bootstrap/bezel_bootstrap/spending_alert.py`) and vLLM's own metrics, which need a collector beside the server. A
-policy mails to no one without an address: its incidents are shown in the console.
+(`bootstrap/bezel_bootstrap/spending_alert.py`) and the collector that writes vLLM's own metrics (`metrics`). A policy
+mails to no one without an address: its incidents are shown in the console.
 
 Example:
     ```python
@@ -28,6 +28,7 @@ from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.observability.alerts import service_alerts
 from bezel_components.observability.budget import StackBudget, StackBudgetArgs
 from bezel_components.observability.charts import dashboard
+from bezel_components.observability.figures import ServerFigures
 from bezel_components.observability.policies import AUTO_CLOSE, declare_alert, declare_channel
 from bezel_components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
 
@@ -58,7 +59,9 @@ class ServiceObservabilityArgs(ComponentArgs):
     max_cold_starts: int | None = None
     idle_hours: int | None = None
     logs_statistics: bool = True
-    """Whether vLLM logs its statistics, which one alert reads."""
+    """Whether vLLM logs its statistics, which one alert reads where there are no `figures`."""
+    figures: ServerFigures | None = None
+    """The series that a collector writes; None without one."""
     uptime: UptimeCheckArgs | None = None
     """A check from outside; None for none. Its alert is made with the others."""
     several_regions: bool = False
@@ -98,9 +101,11 @@ class ServiceObservability(pulumi.ComponentResource):
             start_seconds=args.start_seconds,
             max_cold_starts=args.max_cold_starts,
             idle_hours=args.idle_hours,
-            logs_statistics=args.logs_statistics,
+            logs_statistics=args.logs_statistics and args.figures is None,
             several_regions=args.several_regions,
         )
+        if args.figures is not None:
+            alerts += args.figures.alerts(watched, args.max_error_share)
         for alert in alerts if args.alerts else ():
             declare_alert(name, alert, project=args.project, channels=channels, labels=args.labels, opts=options)
         if args.uptime is not None:
@@ -116,7 +121,8 @@ class ServiceObservability(pulumi.ComponentResource):
         if args.budget is not None:
             StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
-            content = dashboard(f"{args.service} ({args.location})", args.service, args.location)
+            more = args.figures.charts() if args.figures else []
+            content = dashboard(f"{args.service} ({args.location})", args.service, args.location, more=more)
             monitoring.Dashboard(
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
             )

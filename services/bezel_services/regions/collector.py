@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -11,7 +12,25 @@ from bezel_components.metrics.sidecar import MetricsSidecar
 from bezel_components.runtime_identity import RuntimeIdentity
 from bezel_services.children import Children
 
+if TYPE_CHECKING:
+    from bezel_components.observability.figures import ServerFigures
+
 _MIB = 1024
+
+
+def server_figures(plan: AnyPlan, matchers: str) -> "ServerFigures | None":
+    """What alerts and dashboard read of a server's series; None where the stack keeps none."""
+    if plan.metrics is None:
+        return None
+    from bezel_components.observability.figures import ServerFigures
+
+    chosen = plan.settings.observability
+    return ServerFigures(
+        matchers=matchers,
+        max_ttft_seconds=chosen.max_ttft_seconds,
+        max_tpot_seconds=chosen.max_tpot_seconds,
+        drafts=plan.gain is not None,
+    )
 
 
 @dataclass(frozen=True)

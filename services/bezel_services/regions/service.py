@@ -13,6 +13,7 @@ from bezel.planner import Plan
 from bezel.planner.base.deployment import HEALTH_PATH, ImagePlan, ServicePlan
 from bezel.planner.base.names import ACCOUNT_LENGTH, resource_name
 from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.team.series_labels import series_matchers
 from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.cloud_run_gpu_service import (
     SERVICE_SECONDS,
@@ -30,6 +31,7 @@ from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.prerequisites import INGRESS, container_image, stack_budget
 from bezel_services.regions.address import declare_drain
+from bezel_services.regions.collector import server_figures
 from bezel_services.regions.failure import failure_hook
 from bezel_services.settings.late_inputs import LateInputs
 from bezel_services.smoke_tests import check_and_measure, template_fingerprint
@@ -260,6 +262,7 @@ def _observability(
         max_cold_starts=chosen.max_cold_starts,
         idle_hours=chosen.idle_hours if planned.min_instances else None,
         logs_statistics=planned.values.get("disable-log-stats") is not True,
+        figures=server_figures(plan, series_matchers(planned.name, leased=False, location=planned.region)),
         uptime=uptime if chosen.uptime else None,
         several_regions=len(plan.regions) > 1,
         domain=plan.address.domain if plan.address and is_first else "",

@@ -280,9 +280,10 @@ class Observability(TypedDict, total=False):
 
     alerts: bool
     """Make alerts: requests wait without an instance or for the KV cache, requests fail, many cold starts, idle
-    instances; for leases: a lease is about to end, requests fail."""
+    instances; for leases: a lease is about to end, requests fail; with `metrics` more, see docs/observability.md."""
     dashboard: bool
-    """Make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway."""
+    """Make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway; with `metrics` vLLM's
+    figures too."""
     metrics: bool
     """Keep vLLM's figures over time: a collector beside each server writes them to Cloud Monitoring, at a price by
     sample."""
@@ -304,6 +305,12 @@ class Observability(TypedDict, total=False):
     """Starts of instances within 24 hours above which an alert opens; none without it; not for leases."""
     idle_hours: int
     """Hours that `min_instances` may run without a request before an alert opens; not for leases."""
+    max_ttft_seconds: float | None
+    """Time to the first token, measured in the server, that 95 % of requests shall stay below: else an alert opens;
+    none without it; needs `metrics`."""
+    max_tpot_seconds: float | None
+    """Time for each further token that 95 % of requests shall stay below: else an alert opens; none without it; needs
+    `metrics`."""
 
 
 class ServiceSettings(TypedDict, total=False):
