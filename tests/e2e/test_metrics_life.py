@@ -1,0 +1,62 @@
+"""Figures over time under the real engine: a collector beside the server, an objective, and both gone again."""
+
+from typing import Any
+
+import pytest
+
+from localcloud_support.client import until
+from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
+
+STACK = "l4-qat"
+POLICIES = "/monitoring/v3/projects/bezel-local/alertPolicies"
+SERIES = "/monitoring/v1/projects/bezel-local/location/global/prometheus/api/v1/query"
+SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
+
+
+def read(rehearsal: Rehearsal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The service, and the alert policies."""
+    with rehearsal.api() as api:
+        return api.get(SERVICE).json(), api.get(POLICIES).json().get("alertPolicies", [])
+
+
+def query(rehearsal: Rehearsal, text: str) -> list[dict[str, Any]]:
+    """The result of a query in PromQL."""
+    with rehearsal.api() as api:
+        return list(api.get(SERIES, params={"query": text}).json()["data"]["result"])
+
+
+@pytest.mark.wide
+def test_figures_are_kept_watched_and_left_again(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
+    rehearsal.set("cost", {"max_hourly_usd": 2})
+    rehearsal.set("observability", {"alerts": True, "dashboard": True, "metrics": True})
+    first = rehearsal.local("up", STACK, "--", *BOTH_PACKS)
+    assert first.code == 0, first.text
+    service, policies = read(rehearsal)
+    assert [each["name"] for each in service["template"]["containers"]] == ["vllm", "collector"]
+    assert not [each for each in policies if "conditionMatchedLog" in each["conditions"][0]]
+    assert [each for each in policies if "full KV cache" in each["displayName"]]
+    assert len(rehearsal.exists()["secrets"]) == 1
+    written = 'sum(max_over_time(vllm:generation_tokens_total{cluster="__run__",namespace="bezel-l4-qat"}[1w]))'
+    (series,) = until(lambda: query(rehearsal, written), 60)
+    assert float(series["value"][1]) >= 8  # those of the checks
+
+    rehearsal.set("observability.max_ttft_seconds", 2)
+    second = rehearsal.local("up", STACK)
+    assert second.code == 0, second.text
+    assert service["latestReadyRevision"] == read(rehearsal)[0]["latestReadyRevision"]
+    assert len(read(rehearsal)[1]) == len(policies) + 1
+    third = rehearsal.local("up", STACK, "--", "--expect-no-changes")
+    assert third.code == 0, third.text
+
+    rehearsal.set("observability", {"alerts": True})
+    fourth = rehearsal.local("up", STACK)
+    assert fourth.code == 0, fourth.text
+    service, policies = read(rehearsal)
+    assert [each["name"] for each in service["template"]["containers"]] == ["vllm"]
+    assert [each for each in policies if "conditionMatchedLog" in each["conditions"][0]]
+    assert "secrets" not in rehearsal.exists()
+    gone = rehearsal.local("down", STACK)
+    assert gone.code == 0, gone.text
+    rehearsal.start_cloud()
+    assert not {"secrets", "services", "alertPolicies", "dashboards"} & set(rehearsal.exists())
