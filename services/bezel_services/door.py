@@ -105,6 +105,7 @@ def declare_door(
             upstream=server.url if server.address is None else server.address.url,
             servers=server.services,
             max_instances=planned.max_instances,
+            request_concurrency=planned.request_concurrency,
             timeout_seconds=planned.timeout_seconds,
             deletion_protection=server.deletion_protection,
             labels=server.labels,

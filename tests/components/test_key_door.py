@@ -51,6 +51,7 @@ def test_the_door_is_open_itself_and_costs_nothing_without_requests() -> None:
     (container,) = template["containers"]
     assert service["invokerIamDisabled"] is True
     assert template["scaling"] == {"minInstanceCount": 0, "maxInstanceCount": 4}
+    assert template["maxInstanceRequestConcurrency"] == 250
     assert container["resources"]["cpuIdle"] is True
     assert "nodeSelector" not in template
     assert {each["name"]: each["value"] for each in container["envs"]} == {

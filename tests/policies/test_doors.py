@@ -28,7 +28,7 @@ def declared_door() -> tuple[tuple[str, dict[str, Any]], ...]:
             location="us-east4",
             repository_id="chat-images-door",
             image="library/python",
-            tag="3.13-slim",
+            tag="3.13.14-slim-bookworm",
             digest=DIGEST,
             labels=LABELS,
         )
@@ -73,7 +73,7 @@ def test_door_as_this_repository_makes_it_passes(policy: str) -> None:
 
 OTHERS: list[tuple[dict[str, Any], str]] = [
     ({f"{CONTAINER}.image": f"us-docker.pkg.dev/acme-llm/hub/own/server@{DIGEST}"}, "image"),
-    ({f"{CONTAINER}.image": "us-docker.pkg.dev/acme-llm/hub/library/python:3.13-slim"}, "image"),
+    ({f"{CONTAINER}.image": "us-docker.pkg.dev/acme-llm/hub/library/python:3.13.14-slim-bookworm"}, "image"),
     ({f"{CONTAINER}.commands": ["sh"]}, "commands"),
     ({f"{CONTAINER}.args.4": "0" * 64}, "args"),
     ({f"{CONTAINER}.args.2": "print()"}, "args"),

@@ -17,8 +17,8 @@ right to call the server. Leaves keys to their commands (`bezel keys`), and the 
 - Deleted objects are not kept: the use of keys is overwritten every few seconds.
 - CPU only while requests are served (a stream is one request), no instance without them.
 
-Facts: Cloud Run gives an instance at most 1000 concurrent requests (docs, November 2026); Secret Manager takes at most
-65,536 bytes a version (docs of its quotas, November 2026).
+Facts: Cloud Run gives an instance at most 1000 concurrent requests, and its start without a GPU 240 s; Secret Manager
+takes at most 65,536 bytes a version (docs of both, November 2026).
 
 Example:
     ```python
@@ -57,14 +57,14 @@ from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare
 from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.base.granted_roles import INVOKER, OBJECT_USER, OBJECT_VIEWER
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
-from bezel_door.archive import door_archive
+from bezel_door.archive import door_archive, packed_archive
+from bezel_door.calls.routes import PROBE_PATH
 from bezel_door.launch import (
     ARCHIVE_NAME,
     AUDIENCE,
     BUCKET,
     COMMANDS,
     FOLDER,
-    HEALTH_PATH,
     PORT,
     UPSTREAM,
     arguments_of,
@@ -73,11 +73,11 @@ from bezel_door.usage_file import USAGE_FOLDER
 
 IMAGE = "library/python"
 """Path of Python's image on Docker Hub."""
-TAG = "3.13-slim"
+TAG = "3.13.14-slim-bookworm"
 _VOLUME = "program"
-_PROBE_SECONDS = 1
-_PROBE_ATTEMPTS = 60
-_REQUESTS = 1000
+# A grant on a bucket may take minutes until it counts, and the probe passes when the keys were read.
+_PROBE_SECONDS = 2
+_PROBE_ATTEMPTS = 115
 _DEADLINE_SECONDS = 600
 
 
@@ -102,6 +102,8 @@ class KeyDoorArgs(ComponentArgs):
     servers: Mapping[str, str]
     """Region -> name of the Cloud Run service that answers at `upstream`; the door becomes an invoker of each."""
     max_instances: int = Field(4, ge=1)
+    request_concurrency: int = Field(250, ge=1, le=1000)
+    """Requests at a time in one instance."""
     timeout_seconds: int = Field(3600, ge=1, le=3600)
     """Time limit of a request with its whole response."""
     deletion_protection: bool = True
@@ -122,7 +124,6 @@ class KeyDoor(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: KeyDoorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:door:KeyDoor", name, None, opts)
-        archive = door_archive()
         secret = Secret(
             f"{name}-program",
             project=args.project,
@@ -134,7 +135,7 @@ class KeyDoor(pulumi.ComponentResource):
         version = SecretVersion(
             f"{name}-program-version",
             secret=secret.id,
-            secret_data=base64.b64encode(archive).decode(),
+            secret_data=base64.b64encode(packed_archive()).decode(),
             is_secret_data_base64=True,
             opts=child_options(self, opts),
         )
@@ -167,7 +168,7 @@ class KeyDoor(pulumi.ComponentResource):
                 "ingress": service_args.ingress,
                 "invoker_iam_disabled": True,
                 "labels": dict(args.labels),
-                "template": _template(args, account.email, archive, version),
+                "template": _template(args, account.email, version),
             },
             seconds=_DEADLINE_SECONDS,
             depends_on=[account, version, *_grants(self, name, args, opts, account, bucket)],
@@ -233,28 +234,26 @@ def _grants(
     return [reader, writer, *invokers]
 
 
-def _template(
-    args: KeyDoorArgs, account: str, archive: bytes, version: SecretVersion
-) -> cloudrunv2.ServiceTemplateArgs:
+def _template(args: KeyDoorArgs, account: str, version: SecretVersion) -> cloudrunv2.ServiceTemplateArgs:
     item = cloudrunv2.ServiceTemplateVolumeSecretItemArgs(path=ARCHIVE_NAME, version=version.version)
     program = cloudrunv2.ServiceTemplateVolumeSecretArgs(secret=args.secret_id, items=[item])
     return cloudrunv2.ServiceTemplateArgs(
         execution_environment="EXECUTION_ENVIRONMENT_GEN2",
         service_account=account,
         scaling=cloudrunv2.ServiceTemplateScalingArgs(min_instance_count=0, max_instance_count=args.max_instances),
-        max_instance_request_concurrency=_REQUESTS,
+        max_instance_request_concurrency=args.request_concurrency,
         timeout=f"{args.timeout_seconds}s",
-        containers=[_container(args, archive)],
+        containers=[_container(args)],
         volumes=[cloudrunv2.ServiceTemplateVolumeArgs(name=_VOLUME, secret=program)],
     )
 
 
-def _container(args: KeyDoorArgs, archive: bytes) -> cloudrunv2.ServiceTemplateContainerArgs:
+def _container(args: KeyDoorArgs) -> cloudrunv2.ServiceTemplateContainerArgs:
     variables = {UPSTREAM: args.upstream, AUDIENCE: args.upstream, BUCKET: args.bucket}
     return cloudrunv2.ServiceTemplateContainerArgs(
         image=args.image,
         commands=list(COMMANDS),
-        args=list(arguments_of(archive)),
+        args=list(arguments_of(door_archive())),
         envs=[cloudrunv2.ServiceTemplateContainerEnvArgs(name=each, value=value) for each, value in variables.items()],
         ports=cloudrunv2.ServiceTemplateContainerPortsArgs(container_port=PORT),
         resources=cloudrunv2.ServiceTemplateContainerResourcesArgs(
@@ -265,6 +264,6 @@ def _container(args: KeyDoorArgs, archive: bytes) -> cloudrunv2.ServiceTemplateC
             period_seconds=_PROBE_SECONDS,
             timeout_seconds=_PROBE_SECONDS,
             failure_threshold=_PROBE_ATTEMPTS,
-            http_get=cloudrunv2.ServiceTemplateContainerStartupProbeHttpGetArgs(path=HEALTH_PATH, port=PORT),
+            http_get=cloudrunv2.ServiceTemplateContainerStartupProbeHttpGetArgs(path=PROBE_PATH, port=PORT),
         ),
     )

@@ -20,7 +20,7 @@ SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 ITEM = {"path": "app.pyz", "version": "1"}
 VOLUME = {"name": "files", "secret": {"secret": "app", "items": [ITEM]}}
 MOUNT = {"name": "files", "mountPath": "/app"}
-PYTHON = "docker.io/library/python:3.13-slim"
+PYTHON = "docker.io/library/python:3.13.14-slim-bookworm"
 # Answers one request after the other with what its container sees of itself.
 SERVER = b"""
 import json, os, socket, stat, sys

@@ -40,7 +40,7 @@ def template(cloud, *arguments):
     limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
     sidecar = {
         "name": "helper",
-        "image": "docker.io/library/python:3.13-slim",
+        "image": "docker.io/library/python:3.13.14-slim-bookworm",
         "command": ["python"],
         "args": ["/app/main.py", *arguments],
         "volumeMounts": [{"name": "program", "mountPath": "/app"}],

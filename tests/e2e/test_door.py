@@ -1,0 +1,66 @@
+"""A door for callers by key under the real engine: on, used, changed and off, with a server behind it as before."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from bezel_door.key_file import KEY_OBJECT, Key, create_key_text, hash_key, key_id, write_keys
+from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
+
+DOOR_BUCKET = "bezel-local-bezel-l4-qat-door"
+
+
+def up(rehearsal: Rehearsal, *arguments: str) -> str:
+    run = rehearsal.local("up", "l4-qat", *arguments)
+    assert run.code == 0, run.text
+    return run.text
+
+
+def put_key(rehearsal: Rehearsal) -> str:
+    """Write a file with one key into the door's bucket; returns the key."""
+    text = create_key_text()
+    keys = {str(key_id(text)): Key(hash=hash_key(text), team="search", created=datetime.now(UTC))}
+    with rehearsal.api() as api:
+        params = {"uploadType": "media", "name": KEY_OBJECT}
+        answer = api.post(f"/upload/storage/v1/b/{DOOR_BUCKET}/o", params=params, content=write_keys(keys))
+        assert answer.is_success, answer.text
+    return text
+
+
+def chat(url: str, model: str, headers: Mapping[str, str]) -> httpx.Response:
+    body = {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
+    return httpx.post(f"{url}/v1/chat/completions", json=body, headers=dict(headers), timeout=60)
+
+
+def by_key(outputs: Mapping[str, Any], key: str) -> httpx.Response:
+    return chat(str(outputs["door"]), str(outputs["model"]), {"Authorization": f"Bearer {key}"})
+
+
+def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
+    rehearsal.set("cost.max_hourly_usd", 2)
+    up(rehearsal)
+    before = rehearsal.exists()
+
+    rehearsal.set("access", {"keys": True})
+    up(rehearsal, "--", *BOTH_PACKS)
+    assert len(rehearsal.exists()["services"]) == 2
+    key, url = put_key(rehearsal), str(rehearsal.outputs()["url"])
+    assert chat(url, "m", {"Authorization": f"Bearer {key}"}).status_code in {401, 403}
+    up(rehearsal, "--", "--expect-no-changes")
+
+    # A new revision reads the keys that there are.
+    rehearsal.set("labels.team", "speech")
+    up(rehearsal)
+    answer = by_key(rehearsal.outputs(), key)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["choices"][0]["message"]["content"]
+    assert by_key(rehearsal.outputs(), create_key_text()).status_code == 401
+
+    rehearsal.set("labels.team", None)
+    rehearsal.set("access", {"keys": False})
+    up(rehearsal)
+    assert "door" not in rehearsal.outputs()
+    assert rehearsal.exists() == before
