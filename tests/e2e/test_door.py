@@ -5,26 +5,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+import pytest
 
 from bezel_door.key_file import KEY_OBJECT, Key, create_key_text, hash_key, key_id, write_keys
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
+from tests.support.localcloud.gateway_harness import missing_proxy
 
+LEASED = "v6e1-12b"
 DOOR_BUCKET = "bezel-local-bezel-l4-qat-door"
 
 
-def up(rehearsal: Rehearsal, *arguments: str) -> str:
-    run = rehearsal.local("up", "l4-qat", *arguments)
+def up(rehearsal: Rehearsal, *arguments: str, stack: str = "l4-qat") -> str:
+    run = rehearsal.local("up", stack, *arguments)
     assert run.code == 0, run.text
     return run.text
 
 
-def put_key(rehearsal: Rehearsal) -> str:
-    """Write a file with one key into the door's bucket; returns the key."""
+def put_key(rehearsal: Rehearsal, bucket: str = DOOR_BUCKET) -> str:
+    """Write a file with one key into a door's bucket; returns the key."""
     text = create_key_text()
     keys = {str(key_id(text)): Key(hash=hash_key(text), team="search", created=datetime.now(UTC))}
     with rehearsal.api() as api:
         params = {"uploadType": "media", "name": KEY_OBJECT}
-        answer = api.post(f"/upload/storage/v1/b/{DOOR_BUCKET}/o", params=params, content=write_keys(keys))
+        answer = api.post(f"/upload/storage/v1/b/{bucket}/o", params=params, content=write_keys(keys))
         assert answer.is_success, answer.text
     return text
 
@@ -64,3 +67,30 @@ def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     up(rehearsal)
     assert "door" not in rehearsal.outputs()
     assert rehearsal.exists() == before
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())
+def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASED)
+    rehearsal.set("cost", None, LEASED)
+    rehearsal.set("lease", {"zones": [{"zone": "us-east5-a"}]}, LEASED)
+    rehearsal.set("access", {"keys": True}, LEASED)
+    up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
+    key = put_key(rehearsal, f"bezel-local-bezel-{LEASED}-door")
+    rehearsal.set("labels.team", "speech", LEASED)  # a new revision reads the keys that there are
+    up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
+    outputs = rehearsal.outputs(LEASED)
+    answer = by_key(outputs, key)
+    assert answer.status_code == 200, answer.text
+    assert by_key(outputs, create_key_text()).status_code == 401
+    gone = rehearsal.local("down", LEASED)
+    assert gone.code == 0, gone.text
+    rehearsal.start_cloud()
+    exists = rehearsal.exists()
+    assert [
+        name
+        for kind in ("services", "secrets", "accounts", "buckets")
+        for name in exists.get(kind, ())
+        if "door" in str(name)
+    ] == []
