@@ -51,6 +51,9 @@ def by_platform(reason: str, message: str = "") -> Report:
             "gpu_memory",
             "ValueError: Free memory on device (20.1/22.03 GiB) on startup is less than desired GPU memory utilization",
         ),
+        ("door", '{"message": "the bucket of keys cannot be read or written: Cloud Storage answered HTTP 403"}'),
+        ("door", "/door/door.pyz.bz2 is not the archive that this revision was deployed with, so it does not start"),
+        ("door", "the door cannot start: DOOR_BUCKET: expected the name of a bucket"),
         ("kv_cache", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`"),
         (
             "kv_cache",
