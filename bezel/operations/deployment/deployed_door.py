@@ -6,12 +6,9 @@ Leaves out what the bucket holds (`bezel.operations.keys`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.deployment.deployment import DOOR_TYPE, Deployment
 
-DOOR_TYPE = "bezel:door:KeyDoor"
 _BUCKET = f"{DOOR_TYPE}$gcp:storage/bucket:Bucket::"
 
 
@@ -32,4 +29,4 @@ def door_of(deployment: Deployment) -> DeployedDoor | None:
     """The door of a deployment; None where it has none, or none with a bucket yet."""
     entries = [entry for entry in deployment.resources if entry.get("id") and not entry.get("delete")]
     bucket = next((str(entry["id"]) for entry in entries if _BUCKET in str(entry.get("urn"))), None)
-    return None if bucket is None else DeployedDoor(bucket, str(deployment.server_outputs.get("door") or ""))
+    return None if bucket is None else DeployedDoor(bucket, deployment.door.uri if deployment.door else "")

@@ -3,16 +3,20 @@
 Owns the sums and whose they are. Leaves the files to `door_bucket`, and what the use costs to `team_cost`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from pydantic import Field
 
 from bezel.operations.context import Context
+from bezel.operations.deployment.deployed_door import door_of
+from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.keys.door_bucket import DoorBucket, utc_day
 from bezel.operations.keys.key_text import NO_TEAM, team_of
 from bezel.operations.results import Result, format_count
+from bezel_base.errors import UserError, one_line
+from bezel_base.terminal.blocks import Block, Line, Table
 from bezel_door.key_file import Key
 from bezel_door.usage_file import KeyUsage, sum_usage
 
@@ -109,6 +113,26 @@ def use_of(context: Context, stack: str, since: float, until: float | None = Non
         keys, _ = bucket.keys()
         of_days = bucket.use_of_days(utc_day(since), last)
     return door_use(keys, of_days.by_day, utc_day(since), last, of_days.unread)
+
+
+def use_of_today(context: Context, deployment: Deployment) -> tuple[tuple[KeyUse, ...], tuple[str, ...]]:
+    """Use of each key since midnight (UTC), and what limits it; of a stack without a door none, without a request."""
+    if door_of(deployment) is None:
+        return (), ()
+    try:
+        use = use_of(context, deployment.stack, context.clock.now())
+    except UserError as error:
+        return (), (f"the use of keys is not known: {one_line(error)}",)
+    return use.keys, use.notes
+
+
+def use_table(keys: Sequence[KeyUse]) -> Iterator[Block]:
+    """A table of the use of keys; nothing without any."""
+    if keys:
+        heads = ("key", "team", "requests today", "failed", "refused", "tokens in", "out")
+        counts = ("requests", "failures", "refused", "prompt_tokens", "completion_tokens")
+        rows = [(each.key, each.team, *(f"{getattr(each, name):,}" for name in counts)) for each in keys]
+        yield from (Line(), Table(heads, rows))
 
 
 def door_use(

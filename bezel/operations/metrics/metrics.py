@@ -16,6 +16,7 @@ from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import ReadRegion, Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.keys.use import use_of_today
 from bezel.operations.metrics.over_time import DEFAULT, check_keeps_series, metrics_over_time
 from bezel.operations.metrics.result import Metrics
 from bezel.operations.results import utc
@@ -73,12 +74,15 @@ def metrics(context: Context, arguments: MetricsArguments, earlier: Metrics | No
     fallback = serving_fallback(context, deployment)
     instances = instances_of(context, deployment, None if fallback is None else fallback.service)
     path, remarks = (PATH, (fallback.note,)) if fallback else ("", deployment.region_notes)
+    keys, unread = use_of_today(context, deployment)
+    remarks = (*remarks, *unread)
     common: dict[str, Any] = {
         "stack": deployment.stack,
         "url": f"{deployment.url}{path}",
         "instances": instances.count,
         "instances_source": instances.why,
         "simulated": deployment.is_simulated,
+        "keys": keys,
     }
     if not instances.is_awake and not arguments.wake:
         notes = (asleep(instances), *remarks)

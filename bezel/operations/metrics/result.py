@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from bezel.operations.keys.use import KeyUse, use_table
 from bezel.operations.results import Result, format_count
 from bezel.operations.vllm_metrics.course import Window, course_lines, totals_line
 from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text
@@ -38,6 +39,7 @@ class Metrics(Result):
     course: tuple[Window, ...] = Field((), description="the time of the series in windows, the oldest first")
     notes: tuple[str, ...] = Field(description="what limits the figures")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    keys: tuple[KeyUse, ...] = Field((), description="use of each key of the stack's door since midnight, UTC")
 
     def page(self) -> Iterator[Block]:
         """A table of the figures, then what is unhealthy with what to do."""
@@ -67,6 +69,7 @@ class Metrics(Result):
                     yield Line()
                     yield Line(f"{figure.title} is {figure_text(figure)}: unhealthy when {figure.unhealthy_when}.")
                     yield Line(f"  Repair: {figure.repair}")
+        yield from use_table(self.keys)
 
     def _basis(self) -> str:
         if self.since is None:

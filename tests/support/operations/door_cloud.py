@@ -23,12 +23,22 @@ _COMPONENT = "urn:pulumi:dev::bezel::bezel:services:VllmService$bezel:door:KeyDo
 
 
 def door_resources(bucket: str = BUCKET) -> tuple[dict[str, Any], ...]:
-    """The state's entries of a door: the component, and its bucket."""
-    type_ = "gcp:storage/bucket:Bucket"
-    return (
-        {"urn": f"{_COMPONENT}::dev-door", "type": "bezel:door:KeyDoor", "outputs": {"url": DOOR_URL}},
-        {"urn": f"{_COMPONENT}${type_}::dev-door", "type": type_, "custom": True, "id": bucket, "inputs": {}},
-    )
+    """The state's entries of a door: the component, its service and its bucket."""
+    service, held = "gcp:cloudrunv2/service:Service", "gcp:storage/bucket:Bucket"
+    service_id = "projects/acme/locations/us-east4/services/llm-door"
+    parts = ((service, service_id, {"uri": DOOR_URL}), (held, bucket, {}))
+    entries = [
+        {
+            "urn": f"{_COMPONENT}${type_}::door",
+            "type": type_,
+            "custom": True,
+            "id": id_,
+            "inputs": {},
+            "outputs": outputs,
+        }
+        for type_, id_, outputs in parts
+    ]
+    return ({"urn": f"{_COMPONENT}::door", "type": "bezel:door:KeyDoor", "outputs": {"url": DOOR_URL}}, *entries)
 
 
 @dataclass
@@ -102,7 +112,7 @@ def door_cloud(folder: Path) -> Iterator[DoorCloud]:
         cloud = DoorCloud(deployed, project)
         deployed.server.routes.insert(0, cloud.answer)
         project.ok("POST", "/storage/v1/b", {"name": BUCKET}, project="bezel-local")
-        outputs = {"url": "https://llm.example", "model": "gemma-4-12b-it", "door": DOOR_URL}
+        outputs = {"url": "https://llm.example", "model": "gemma-4-12b-it"}
         deployed.keep("dev", state_of(service_resource(), *door_resources(), **outputs))
         deployed.live["projects/acme/locations/us-east4/services/llm"] = live_service()
         yield cloud
