@@ -10,6 +10,8 @@ from typing import Any
 from bezel.mcp_server.answers import DETAIL, DETAIL_SCHEMA
 
 _LEFT_OUT = {"title", "maxLength", "minLength", "maxItems", "minItems", "pattern", "examples"}
+_UNMET = 10**9
+"""A maximum that no caller meets by intention."""
 _SAID_BY_THE_NAME = {"stack": "name of the stack"}
 
 
@@ -42,6 +44,8 @@ def _listed_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
         shown.pop("default", None)  # as for every argument that is left out
     if shown.get("exclusiveMinimum") == 0:
         del shown["exclusiveMinimum"]  # a number of things, or a time
+    if shown.get("maximum", 0) >= _UNMET:
+        del shown["maximum"]
     if isinstance(shown.get("items"), Mapping):
         shown["items"] = _listed_argument(shown["items"])
     return shown

@@ -76,13 +76,16 @@ def test_listed_argument_drops_only_what_a_refusal_says() -> None:
     text = {"anyOf": [{"type": "string", "maxLength": 5, "pattern": "^a"}, {"type": "null"}], "default": None}
     number = {"type": "integer", "minimum": 0, "maximum": 9, "default": 0, "description": "how many"}
     choice = {"type": "string", "enum": ["a", "b"], "default": "a", "title": "Choice"}
-    schema = {"properties": {"text": text, "number": number, "choice": choice}, "required": ["number"]}
+    limit = {"type": "integer", "minimum": 1, "maximum": 10**9}
+    properties = {"text": text, "number": number, "choice": choice, "limit": limit}
+    schema = {"properties": properties, "required": ["number"]}
     assert listed_schema(schema, is_long=False) == {
         "type": "object",
         "properties": {
             "text": {"type": "string"},
             "number": number,
             "choice": {"type": "string", "enum": ["a", "b"], "default": "a"},
+            "limit": {"type": "integer", "minimum": 1},
         },
         "required": ["number"],
     }

@@ -15,19 +15,19 @@ ProjectStack = Annotated[
     Field(max_length=100, description="stack whose project it is (default: the environment's)"),
 ]
 Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run, e.g. 15m or 0s")]
-Wake = Annotated[bool, Reach.INSIDE, Field(description="where no instance runs, start one, which costs money")]
+Wake = Annotated[bool, Reach.INSIDE, Field(description="start an instance where none runs; costs money")]
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
 ReadRegion = Annotated[
     Region | None,
     Reach.INSIDE,
     Option("REGION"),
-    Field(description="region of the stack whose service is read (default: the first one)"),
+    Field(description="region whose service is read (default: the first)"),
 ]
 AskedRegion = Annotated[
     Region | None,
     Reach.INSIDE,
     Option("REGION"),
-    Field(description="region of the stack whose service is asked (default: the stack's address, else the first)"),
+    Field(description="region whose service is asked (default: the address, else the first)"),
 ]
 Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 Project = Annotated[

@@ -35,15 +35,15 @@ class CreateKeyArguments(Arguments):
     """Whose key it is, and what it may do."""
 
     stack: Stack
-    team: Annotated[Team, Option("TEAM")] = Field(None, description="whose key it is, by which use and cost are shown")
+    team: Annotated[Team, Option("TEAM")] = Field(None, description="whose key it is, for use and cost")
     expires: Annotated[str | None, Reach.INSIDE, Option("TIME")] = Field(
-        None, max_length=40, description="end of the key from now, e.g. 30d (default: never)"
+        None, max_length=40, description="time until it ends, e.g. 30d (default: never)"
     )
-    requests_per_minute: Limit = Field(None, description="most requests in a minute (default: no limit)")
-    tokens_per_minute: Limit = Field(None, description="most tokens in and out in a minute (default: no limit)")
-    tokens_per_day: Limit = Field(None, description="most tokens in and out in a day, UTC (default: no limit)")
+    requests_per_minute: Limit = Field(None, description="limit (default: none)")
+    tokens_per_minute: Limit = Field(None, description="limit, in and out (default: none)")
+    tokens_per_day: Limit = Field(None, description="limit, in and out, of a day in UTC (default: none)")
     models: Annotated[tuple[Model, ...], Reach.INSIDE, Option("NAME")] = Field(
-        (), max_length=MOST_MODELS, description="model that it may ask for (default: all)"
+        (), max_length=MOST_MODELS, description="only these models (default: all)"
     )
 
 

@@ -84,7 +84,8 @@ class DoorBucket(StateBucket):
         except KeyFileError as error:
             address = f"{self.url}/{KEY_OBJECT}"
             consequence = f"expected a file of keys ({error}); the door admits none meanwhile."
-            repair = f"write an earlier one back, or delete it and make the keys anew: `gcloud storage rm {address}`."
+            command = f"`gcloud storage rm {shell_word(address)}`"
+            repair = f"write an earlier one back, or delete it and make the keys anew: {command}."
             raise UserError(Problem(address, None, consequence, repair)) from None
 
     def change_keys(self, change: Callable[[dict[str, Key]], tuple[dict[str, Key], _Made]]) -> _Made:

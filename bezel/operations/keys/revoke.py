@@ -31,7 +31,7 @@ class RevokeArguments(Arguments):
 
     stack: Stack
     id: Annotated[KeyId | None, Reach.INSIDE, Word("ID")] = Field(None, description="id of the key (or --team)")
-    team: Annotated[Team, Option("TEAM")] = Field(None, description="team whose keys are all revoked")
+    team: Annotated[Team, Option("TEAM")] = Field(None, description="all keys of this team")
 
 
 def plan_revoke(context: Context, arguments: RevokeArguments) -> Plan:

@@ -42,7 +42,7 @@ class RotateArguments(Arguments):
     id: Annotated[KeyId, Reach.INSIDE] = Field(description="id of the key")
     # Long enough to give each caller the new key on a working day.
     overlap: Annotated[str, Reach.INSIDE, Option("TIME")] = Field(
-        "24h", max_length=40, description="time in which the old key is still admitted, 0s for none"
+        "24h", max_length=40, description="how long the old key stays, 0s: not at all"
     )
 
 

@@ -80,7 +80,7 @@ def team_cost(context: Context, deployment: Deployment, since: float, tokens: To
         use = use_of(context, deployment.stack, since)
     except UserError as error:
         notes.append(f"the teams' use is not known: {one_line(error)}")
-    paid = _paid(context, deployment, since)
+    paid = _bill_of(context, deployment, since)
     requests, why = _requests(context, deployment, since)
     prices, basis = _prices(tokens)
     begin = utc(since)
@@ -96,7 +96,7 @@ def team_cost(context: Context, deployment: Deployment, since: float, tokens: To
     )
 
 
-def _paid(context: Context, deployment: Deployment, since: float) -> _Paid:
+def _bill_of(context: Context, deployment: Deployment, since: float) -> _Paid:
     """What the servers cost since a moment."""
     amounts: list[Decimal | None] = []
     idle_usd, notes = Decimal(0), []

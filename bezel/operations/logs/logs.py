@@ -54,9 +54,8 @@ class LogsArguments(Arguments):
     stack: Stack
     source: Annotated[Source | None, Reach.INSIDE] = Field(
         None,
-        description="container: all that containers print, health checks that passed too; platform: Cloud Run about "
-        "them; requests: its request log; console: of leased machines (default: container without such checks, "
-        "platform, requests that Cloud Run refused; or console)",
+        description="container: all it prints; platform: Cloud Run about it; requests: its request log; console: of "
+        "leased machines (default: container without passed health checks, platform, refused requests; or console)",
     )
     revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None,
@@ -86,7 +85,7 @@ class LogsArguments(Arguments):
         300.0, gt=0, le=3600, description="time limit of following, in seconds"
     )
     region: Annotated[Region | None, Reach.INSIDE, Option("REGION")] = Field(
-        None, description="region of the stack whose service's log is read (default: all)"
+        None, description="region whose log is read (default: all)"
     )
 
 

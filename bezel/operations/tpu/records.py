@@ -37,7 +37,7 @@ NODE_TYPE = "tpu.googleapis.com/Node"
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$", examples=["dev-1"])]
 """Name of a lease, as of `bezel.leases.names.NAME`; it becomes a part of addresses."""
-LeaseName = Annotated[Name, Reach.BEYOND, Field(description="name of the lease, as `bezel tpu list` shows it")]
+LeaseName = Annotated[Name, Reach.BEYOND, Field(description="its name, as `bezel tpu list` shows it")]
 
 
 class PlaceArguments(Arguments):
@@ -45,7 +45,7 @@ class PlaceArguments(Arguments):
 
     project: Project = None
     zone: Annotated[tuple[Zone, ...], Reach.BEYOND] = Field(
-        (), max_length=_MOST_ZONES, description="search only these zones (default: every known zone)"
+        (), max_length=_MOST_ZONES, description="only these zones (default: all known)"
     )
 
 

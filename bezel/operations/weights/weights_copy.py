@@ -48,7 +48,7 @@ class CopyArguments(Arguments):
         None,
         max_length=500,
         description="hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION "
-        "(default: the model's own repository on the Hugging Face hub, with its draft models and adapters)",
+        "(default: the model's own repository on the Hugging Face hub, with drafts and adapters)",
     )
     # Enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
     deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(

@@ -24,9 +24,9 @@ _COMPONENT = "urn:pulumi:dev::bezel::bezel:services:VllmService$bezel:door:KeyDo
 
 def door_resources(bucket: str = BUCKET) -> tuple[dict[str, Any], ...]:
     """The state's entries of a door: the component, its service and its bucket."""
-    service, held = "gcp:cloudrunv2/service:Service", "gcp:storage/bucket:Bucket"
+    service, bucket_type = "gcp:cloudrunv2/service:Service", "gcp:storage/bucket:Bucket"
     service_id = "projects/acme/locations/us-east4/services/llm-door"
-    parts = ((service, service_id, {"uri": DOOR_URL}), (held, bucket, {}))
+    parts = ((service, service_id, {"uri": DOOR_URL}), (bucket_type, bucket, {}))
     entries = [
         {
             "urn": f"{_COMPONENT}${type_}::door",
