@@ -12,7 +12,7 @@ from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.figures import ended_requests
 from bezel.operations.vllm_metrics.latencies import latency_of, seconds_text
 from bezel.operations.vllm_metrics.sample import Sample
-from bezel.operations.vllm_metrics.served import Served
+from bezel.operations.vllm_metrics.served import ALL, Served
 
 _LEVELS = ":-=+*#%@"
 _NO_SERVER, _NOTHING = "_", "."
@@ -46,20 +46,18 @@ def _window(served: Served, number: int) -> Window:
     begins_at, ends_at = utc(served.when.begins[number]), utc(served.when.ends[number])
     if begins_at is None or ends_at is None:
         raise AssertionError("a window has two ends")
-    well, failed = ended_requests(
-        Sample(read_at=0.0, sums={}, kv_usage=None, outcomes=served.outcomes(number), engines=0)
-    )
-    is_known = any(served.counters.get(name) for name in (names.HTTP, names.FINISHED))
-    ttft = latency_of(served, "ttft", number)
+    here = slice(number, number + 1)
+    requests, failed = requests_of(served, here)
+    ttft = latency_of(served, "ttft", here)
     waiting, usage = (served.gauges.get(name) for name in (names.WAITING, names.KV_USAGE))
     return Window(
         begins_at=begins_at,
         ends_at=ends_at,
         servers=served.servers[number] if served.servers else 0,
-        requests=round(well + failed) if is_known else None,
-        failed=round(failed) if is_known else None,
-        prompt_tokens=_whole(served.count(names.PROMPT, number)),
-        generated_tokens=_whole(served.count(names.GENERATED, number)),
+        requests=requests,
+        failed=failed,
+        prompt_tokens=whole(served.count(names.PROMPT, here)),
+        generated_tokens=whole(served.count(names.GENERATED, here)),
         ttft_p50=ttft.p50,
         ttft_p99=ttft.p99,
         waiting=None if waiting is None else waiting[number],
@@ -67,7 +65,17 @@ def _window(served: Served, number: int) -> Window:
     )
 
 
-def _whole(number: float | None) -> int | None:
+def requests_of(served: Served, windows: slice = ALL) -> tuple[int | None, int | None]:
+    """Calls of the model that ended in some windows, and those that the server failed; None where neither is known."""
+    if not any(served.counters.get(name) for name in (names.HTTP, names.FINISHED)):
+        return None, None
+    outcomes = served.outcomes(windows)
+    well, failed = ended_requests(Sample(read_at=0.0, sums={}, kv_usage=None, outcomes=outcomes, engines=0))
+    return round(well + failed), round(failed)
+
+
+def whole(number: float | None) -> int | None:
+    """A count as a whole number."""
     return None if number is None else round(number)
 
 

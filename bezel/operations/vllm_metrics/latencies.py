@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.increases import Standing
-from bezel.operations.vllm_metrics.served import LENGTHS, Served
+from bezel.operations.vllm_metrics.served import ALL, LENGTHS, Served
 
 Percentile = Literal["p50", "p90", "p99"]
 PERCENTILES: dict[Percentile, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -45,25 +45,25 @@ class Latency(BaseModel):
         return limit + seconds_text(getattr(self, percentile))
 
 
-def latencies_of(served: Served, window: int | None = None, *, generates: bool = True) -> tuple[Latency, ...]:
-    """Every latency in one window, or in all.
+def latencies_of(served: Served, windows: slice = ALL, *, generates: bool = True) -> tuple[Latency, ...]:
+    """Every latency in some windows.
 
     Args:
         served: What the servers did.
-        window: Number of the window; None for all.
+        windows: The windows.
         generates: Whether the model generates.
     """
     shown = [name for name in _HISTOGRAMS if generates or name not in _OF_TOKENS]
-    return tuple(latency_of(served, name, window) for name in shown)
+    return tuple(latency_of(served, name, windows) for name in shown)
 
 
-def latency_of(served: Served, name: str, window: int | None = None) -> Latency:
-    """One latency in one window, or in all."""
+def latency_of(served: Served, name: str, windows: slice = ALL) -> Latency:
+    """One latency in some windows."""
     title, family = _HISTOGRAMS[name]
-    buckets, total = served.buckets(family, window), served.sum_of(family, window)
+    buckets, total = served.buckets(family, windows), served.sum_of(family, windows)
     if buckets is not None and name == "tpot":
         # vLLM observes 0 for an answer of one token, which has no further one.
-        lengths = served.buckets(LENGTHS, window)
+        lengths = served.buckets(LENGTHS, windows)
         single = None if lengths is None else lengths.up_to(1.0)
         single = 0.0 if lengths is not None and not lengths.bounds else single
         buckets = None if single is None else buckets.without_zeros(single)

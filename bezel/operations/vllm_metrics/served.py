@@ -5,7 +5,7 @@ reading of the series (`series`) and the meaning of the figures (`figures`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bezel.operations.vllm_metrics import sample as names
@@ -14,8 +14,8 @@ from bezel.operations.vllm_metrics.sample import Sample, is_of_a_model
 from bezel.operations.vllm_metrics.time_range import TimeRange
 
 LENGTHS = "vllm:request_generation_tokens"
-Windows = Sequence[float]
-"""A number of each window."""
+ALL = slice(None)
+"""All windows."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class CounterGrowth:
     """The growth of a counter of one server in each window."""
 
     labels: Mapping[str, str]
-    growth: Windows
+    growth: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class HistogramGrowth:
     """The growth of a histogram of one server: in each window its buckets, and the sum of its observations."""
 
     buckets: Sequence[Buckets]
-    sums: Windows
+    sums: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -60,33 +60,20 @@ class Served:
     restarts: int = 0
     notes: tuple[str, ...] = ()
 
-    def count(
-        self, family: str, window: int | None = None, where: Callable[[Mapping[str, str]], bool] = lambda _: True
-    ) -> float | None:
-        """Growth of a counter over all servers, in one window or all; None where there is no series of it.
-
-        Args:
-            family: The counter.
-            window: Number of the window; None for all.
-            where: Which labels count.
-        """
+    def count(self, family: str, windows: slice = ALL) -> float | None:
+        """Growth of a counter over all servers in some windows; None where there is no series of it."""
         series = self.counters.get(family)
-        if series is None:
-            return None
-        return sum(_of(each.growth, window) for each in series if where(each.labels))
+        return None if series is None else sum(sum(each.growth[windows]) for each in series)
 
-    def buckets(self, family: str, window: int | None = None) -> Buckets | None:
-        """Observations of a histogram over all servers, in one window or all; None where there is no series of it."""
+    def buckets(self, family: str, windows: slice = ALL) -> Buckets | None:
+        """Observations of a histogram over all servers in some windows; None where there is no series of it."""
         series = self.histograms.get(family)
-        if series is None:
-            return None
-        windows = slice(None) if window is None else slice(window, window + 1)
-        return sum_buckets(part for each in series for part in each.buckets[windows])
+        return None if series is None else sum_buckets(part for each in series for part in each.buckets[windows])
 
-    def sum_of(self, family: str, window: int | None = None) -> float | None:
-        """Sum of the observations of a histogram; None where there is no series of it."""
+    def sum_of(self, family: str, windows: slice = ALL) -> float | None:
+        """Sum of the observations of a histogram in some windows; None where there is no series of it."""
         series = self.histograms.get(family)
-        return None if series is None else sum(_of(each.sums, window) for each in series)
+        return None if series is None else sum(sum(each.sums[windows]) for each in series)
 
     def highest(self, family: str) -> float | None:
         """The highest value of a gauge; None without a sample."""
@@ -112,15 +99,11 @@ class Served:
         usage = self.highest(names.KV_USAGE)
         return first, Sample(read_at=self.when.end, sums=sums, kv_usage=usage, outcomes=outcomes, engines=0)
 
-    def outcomes(self, window: int | None = None) -> dict[tuple[str, str], float]:
-        """Requests by (metric, outcome), in one window or all."""
-        ended: defaultdict[tuple[str, str], float] = defaultdict(float)
+    def outcomes(self, windows: slice = ALL) -> dict[tuple[str, str], float]:
+        """Requests by (metric, outcome) in some windows."""
+        numbers: defaultdict[tuple[str, str], float] = defaultdict(float)
         for family, label in names.OUTCOMES.items():
             for each in self.counters.get(family, ()):
                 if family != names.HTTP or is_of_a_model(each.labels):
-                    ended[family, each.labels.get(label, "")] += _of(each.growth, window)
-        return dict(ended)
-
-
-def _of(windows: Windows, window: int | None) -> float:
-    return sum(windows) if window is None else windows[window]
+                    numbers[family, each.labels.get(label, "")] += sum(each.growth[windows])
+        return dict(numbers)
