@@ -81,6 +81,15 @@ OPERATIONS: tuple[Operation, ...] = (
         exit_codes={Exit.FAILED: "failed, or no figures were read"},
     ),
     Operation(
+        "report",
+        "report.report:report",
+        "reading",
+        "report what a stack did and cost over days: traffic, latency, failures, hours",
+        "report",
+        group="operate",
+        touches=Touches("stack"),
+    ),
+    Operation(
         "memory",
         "memory.memory:memory",
         "reading",

@@ -43,14 +43,12 @@ class MetricsArguments(Arguments):
         None,
         gt=0,
         le=300,
-        description="read twice, this many seconds apart: means and rates of that time "
-        "(default: since the server's start)",
+        description="read twice, this many seconds apart: means and rates of that time (default: since its start)",
     )
     since: Annotated[str | None, Reach.INSIDE, Option("AGE|TIME")] = Field(
         None,
         max_length=40,
-        description="figures of all servers since then, and their course, from the series that the stack keeps: "
-        "1h, 24h, 7d, or a time in RFC 3339 (default: of an instance now; of the last 24h where none runs)",
+        description="all servers since then, from kept series: 1h, 7d, or RFC 3339",
     )
     wake: Wake = False
     region: ReadRegion = None

@@ -32,7 +32,9 @@ Labels = tuple[tuple[str, str], ...]
 def with_collector() -> dict[str, Any]:
     """The state's entry of a service with a collector beside its server."""
     resource = service_resource()
-    resource["inputs"]["template"]["containers"].append({"image": f"us-docker.pkg.dev/ops/{COLLECTOR}:1.9.2"})
+    limits = {"cpu": "1", "memory": "1Gi"}
+    collector = {"image": f"us-docker.pkg.dev/ops/{COLLECTOR}:1.9.2", "resources": {"limits": limits}}
+    resource["inputs"]["template"]["containers"].append(collector)
     return resource
 
 
