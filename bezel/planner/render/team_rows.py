@@ -87,7 +87,7 @@ def _door_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
     yield "region", door.region, COMPUTED
     yield "image", door.image.name, COMPUTED
     yield "instances", f"0 to {door.max_instances}, {door.request_concurrency} requests at a time in each", COMPUTED
-    yield "request timeout", f"{door.timeout_seconds} s", plan.origins["scaling.request_timeout_seconds"]
+    yield "request timeout", f"{door.timeout_seconds} s", COMPUTED
     yield "calls", _target(plan), COMPUTED
     yield "bucket", f"gs://{door.bucket}: the keys' hashes, and their use", COMPUTED
     yield (
