@@ -113,18 +113,36 @@ def test_series_labels_and_kinds_are_listed(project):
         ("series", {}, 400, "no match[] parameter provided"),
         ("series", {"match[]": "sum(x)"}, 400, "expected a series selector"),
         ("query", {"query": "label_replace(x, 'a', 'b', 'c', 'd')"}, 400, "does not serve the function label_replace"),
+        ("query", {"query": "run_googleapis_com:x > 1"}, 400, "does not serve the metric run_googleapis_com:x"),
         ("query", {"query": "x @ 5"}, 400, "does not serve the modifier @"),
-        ("query", {"query": "{__name__=~'vllm.*'}"}, 400, "a metric that is not named exactly"),
+        ("query", {"query": "{__name__=~'vllm.*'}"}, 400, "does not serve a metric that is not named exactly"),
     ],
 )
 def test_a_wrong_query_is_refused_with_its_reason(project, path, query, status, reason):
     answer = project.raw("GET", f"{ROOT}/{path}?{'&'.join(f'{key}={quote(value)}' for key, value in query.items())}")
     assert answer.status_code == status, answer.text
     body = answer.json()
-    text = body["error"] if isinstance(body["error"], str) else body["error"]["message"]
-    assert reason in text
-    if isinstance(body["error"], str):
-        assert (body["status"], body["errorType"]) == ("error", "bad_data" if status == 400 else "execution")
+    kinds = {400: {"bad_data", "notServedByLocalcloud"}, 422: {"execution"}}
+    assert body["status"] == "error"
+    assert body["errorType"] in kinds[status]
+    assert reason in body["error"]
+    assert ("does not serve" in reason) is (body["errorType"] == "notServedByLocalcloud")
+
+
+def test_platform_metrics_are_queried_by_their_names_in_promql(tmp_path):
+    project = Project(tmp_path)
+    revision = f"{PARENT}/locations/us-east4/services/llm/revisions/llm-1"
+    for _ in range(3):
+        for status in (200, 200, 503):
+            project.cloud.service_use.add_request(revision, status)
+        project.passes(60)
+        project.cloud.service_use.sample()
+    project.passes(130)  # until it can be read
+    requests = 'run_googleapis_com:request_count{monitored_resource="cloud_run_revision"}'
+    query = f"sum by (response_code_class) (increase({requests}[10m]))"
+    series = data(project.call("GET", f"{ROOT}/query", query=query, time=project.clock.time - 130))["result"]
+    project.close()
+    assert {one["metric"]["response_code_class"]: float(one["value"][1]) for one in series} == {"2xx": 6.0, "5xx": 3.0}
 
 
 def test_another_location_and_a_caller_without_a_token_are_refused(project):

@@ -1,4 +1,4 @@
-"""Monitoring v1: Prometheus's HTTP API of a project, with queries in PromQL over the series that collectors wrote.
+"""Monitoring v1: Prometheus's HTTP API of a project, with queries in PromQL over what is written and sampled.
 
 Owns the parameters, as a query, a form or JSON, and the shape of answers and of errors about a query, which is
 Prometheus's; other errors have Google's. Leaves out the language (`promql`) and the store (`prometheus_series`).
@@ -10,12 +10,13 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.responses import JSONResponse, Response
 
-from bezel_localcloud.core.errors import invalid, unserved_error
+from bezel_localcloud.core.errors import NOT_SERVED, invalid, unserved_error
 from bezel_localcloud.core.work import TooMuchWorkError, Work
 from bezel_localcloud.http.messages import checked_message, json_object
 from bezel_localcloud.routing.prometheus_samples import StoredSeries
@@ -24,9 +25,10 @@ from bezel_localcloud.services.monitoring.promql.answers import RangeAnswer, ins
 from bezel_localcloud.services.monitoring.promql.evaluation import Evaluation
 from bezel_localcloud.services.monitoring.promql.parser import parse, parse_selector
 from bezel_localcloud.services.monitoring.promql.series import HALF_MOMENT, Line, lines_of, selected_lines
-from bezel_localcloud.services.monitoring.promql.signatures import type_of
+from bezel_localcloud.services.monitoring.promql.signatures import selectors_of, type_of
 from bezel_localcloud.services.monitoring.promql.syntax import QueryError, UnservedPartError
 from bezel_localcloud.services.monitoring.promql.tokens import seconds_of_duration
+from bezel_localcloud.services.monitoring.written_metrics.queried_series import check_name, queried_series
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API", locations=frozenset({"global"}))
 _ROOT = "/monitoring/v1/projects/{project:id}/location/{location:id}/prometheus/api/v1"
@@ -53,7 +55,7 @@ async def _answer(call: Call, read: Callable[[Arguments], Any], message: str = "
         data = read(await _arguments(call, message))
         data = await data if asyncio.iscoroutine(data) else data
     except UnservedPartError as error:
-        raise unserved_error(f"{error} in PromQL", "query it otherwise") from None
+        return _error(400, NOT_SERVED, unserved_error(f"{error} in PromQL", "query it otherwise").message)
     except _ParameterError as error:
         return _error(400, "bad_data", str(error))
     except QueryError as error:
@@ -150,7 +152,7 @@ async def metadata(call: Call) -> Response:
 
     def read(arguments: Arguments) -> Any:
         wanted = _one(arguments, "metric")
-        kinds = {one.family: one.kind for one in call.cloud.prometheus_series.series() if wanted in {"", one.family}}
+        kinds = {one.family: one.kind for one in queried_series(call.cloud) if wanted in {"", one.family}}
         limit = _one(arguments, "limit") or str(len(kinds))
         if not limit.isdecimal():
             raise _ParameterError("limit must be a number")
@@ -196,17 +198,18 @@ def _evaluation(call: Call, arguments: Arguments, most_work: int) -> Evaluation:
         tree = parse(text)
     except QueryError as error:
         raise _ParameterError(f'invalid parameter "query": {error}') from None
-    return Evaluation(tree, call.cloud.prometheus_series.series, Work(most_work))
+    for selector in selectors_of(tree):
+        check_name(selector.name)
+    return Evaluation(tree, partial(queried_series, call.cloud), Work(most_work))
 
 
 def _lines(call: Call, arguments: Arguments) -> list[Line]:
     """The lines that the selectors select, or all, with samples in the interval."""
     since = _time(arguments, "start", 0.0)
     until = _time(arguments, "end", math.inf)
-    stored = call.cloud.prometheus_series.series
 
     def within() -> list[StoredSeries]:
-        return [one for one in stored() if one.times[0] <= until and one.times[-1] >= since]
+        return [one for one in queried_series(call.cloud) if one.times[0] <= until and one.times[-1] >= since]
 
     texts, work = _matches(arguments), Work(_MOST_WORK)
     if not texts:

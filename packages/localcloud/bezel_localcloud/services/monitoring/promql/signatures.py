@@ -1,8 +1,9 @@
-"""Functions and operators that are served: the types of their arguments and values. Pure.
+"""Functions and operators that are served: the types of their arguments and values; the selectors of a tree. Pure.
 
 Source: prometheus/prometheus, promql/parser/functions.go and lex.go (v0.316.0).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from bezel_localcloud.services.monitoring.promql.syntax import (
@@ -86,3 +87,22 @@ def type_of(node: Node) -> Type:
         case Operation():
             both = {type_of(node.left), type_of(node.right)}
             return "scalar" if both == {"scalar"} else "instant vector"
+
+
+def selectors_of(node: Node) -> Iterator[Selector]:
+    """Every selector in a tree."""
+    match node:
+        case Selector():
+            yield node
+        case QueryFunction():
+            for argument in node.arguments:
+                yield from selectors_of(argument)
+        case Operation():
+            yield from selectors_of(node.left)
+            yield from selectors_of(node.right)
+        case Aggregation():
+            yield from selectors_of(node.inner)
+            if node.parameter is not None:
+                yield from selectors_of(node.parameter)
+        case Subquery() | Negation():
+            yield from selectors_of(node.inner)

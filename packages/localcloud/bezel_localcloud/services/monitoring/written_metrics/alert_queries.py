@@ -15,23 +15,14 @@ from bezel_catalog.metrics import metrics
 from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.services.monitoring.promql.parser import parse
-from bezel_localcloud.services.monitoring.promql.syntax import (
-    Aggregation,
-    Negation,
-    Node,
-    Operation,
-    QueryError,
-    QueryFunction,
-    Selector,
-    Subquery,
-    UnservedPartError,
-)
+from bezel_localcloud.services.monitoring.promql.signatures import selectors_of
+from bezel_localcloud.services.monitoring.promql.syntax import QueryError, UnservedPartError
+from bezel_localcloud.services.monitoring.written_metrics.queried_series import is_platform_name, prometheus_name
 
 _INTERVAL = 30.0  # seconds: evaluation intervals are multiples of it
 _LONGEST_NAME = 2048
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\$(?:\{|\w)")
-_PLATFORM = re.compile(r"\w+_googleapis_com:\w+")
 _PARTS = ("", "_bucket", "_count", "_sum")
 
 
@@ -51,7 +42,7 @@ def check_query_condition(body: Json, place: str, written: AbstractSet[str]) -> 
         raise invalid(f"Field {place}.query must not be empty.", (f"{place}.query", "is empty"))
     names: list[str] = []
     try:
-        names = sorted({selector.name for selector in _selectors(parse(text))})
+        names = sorted({selector.name for selector in selectors_of(parse(text))})
     except UnservedPartError as error:
         raise unserved_error(f"{error} in PromQL", "query it otherwise") from None
     except QueryError as error:
@@ -87,40 +78,16 @@ def _setting_problems(body: Json) -> Iterator[tuple[str, str]]:
 
 def _check_metrics(names: list[str], written: AbstractSet[str]) -> None:
     """Check that metrics exist: the platform's, of which the catalogue lists some, or written ones."""
-    known = {prometheus_name(name) + part for name in metrics() for part in _PARTS}
+    platform = {prometheus_name(name) + part for name in metrics() for part in _PARTS}
     for name in names:
-        if name in known or name in written:
+        if name in platform or name in written:
             continue
-        if _PLATFORM.fullmatch(name):
+        if is_platform_name(name):
             text = "use one that packages/catalog/bezel_catalog/data/metrics.toml lists"
             raise unserved_error(f"the metric {name}", text)
         again = "If a metric was created recently, it could take up to 10 minutes to become available. Set "
         again += "disableMetricValidation for a metric that does not exist yet."
         raise ApiError("NOT_FOUND", f'Cannot find metric(s) that match type = "{name}". {again}')
-
-
-def prometheus_name(metric_type: str) -> str:
-    """The name in PromQL of a metric of Cloud Monitoring."""
-    domain, _, path = metric_type.partition("/")
-    return re.sub(r"\W", "_", domain) + ":" + re.sub(r"\W", "_", path)
-
-
-def _selectors(node: Node) -> Iterator[Selector]:
-    match node:
-        case Selector():
-            yield node
-        case QueryFunction():
-            for argument in node.arguments:
-                yield from _selectors(argument)
-        case Operation():
-            yield from _selectors(node.left)
-            yield from _selectors(node.right)
-        case Aggregation():
-            yield from _selectors(node.inner)
-            if node.parameter is not None:
-                yield from _selectors(node.parameter)
-        case Subquery() | Negation():
-            yield from _selectors(node.inner)
 
 
 def dashboard_query_problems(dashboard: Any, where: str = "") -> Iterator[tuple[str, str]]:
