@@ -133,20 +133,21 @@ def _run_words(engine: DockerDaemon, arguments: Sequence[str]) -> tuple[RunOptio
     parser = _ArgumentParser(prog="docker run", add_help=False, allow_abbrev=False)
     for flag in ("--detach", "--privileged"):
         parser.add_argument(flag, action="store_true", required=flag == "--detach")
-    for option in ("--name", "--restart", "--net", "--shm-size", "--gpus", "--ipc", "--entrypoint"):
+    single = ("--name", "--restart", "--net", "--shm-size", "--gpus", "--ipc", "--entrypoint", "--memory", "--cpus")
+    for option in single:
         parser.add_argument(option, default="")
-    for option in ("--volume", "--env-file", "--log-opt"):
+    for option in ("--volume", "--env-file", "--log-opt", "--tmpfs"):
         parser.add_argument(option, action="append", default=[])
     parser.add_argument("image")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     parsed = parser.parse_args(arguments)
     policy, _, max_restarts = parsed.restart.partition(":")
     most = decimal(max_restarts or "1000000", 10**6)
-    if policy not in {"", "no", "on-failure"} or most is None:
+    if policy not in {"", "no", "on-failure", "unless-stopped"} or most is None:
         raise RefusedError(f"docker: localcloud's stand-in does not support the restart policy {parsed.restart!r}", 125)
     options = RunOptions(
         name=parsed.name,
-        restarts=most if policy == "on-failure" else 0,
+        restarts=most if policy in {"on-failure", "unless-stopped"} else 0,
         host_network=parsed.net == "host",
         privileged=parsed.privileged,
         gpus=parsed.gpus == "all",

@@ -14,12 +14,13 @@ from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.machines.node_spec import NodeSpec
+from bezel_localcloud.node.collector import NodeCollector
 from bezel_localcloud.node.process import Container
 from bezel_localcloud.node.reachability import NODE_VARIABLE, Ways, owner
 from bezel_localcloud.node.relay import Relay
 from bezel_localcloud.processes.variables import passed_on
 from bezel_localcloud.routing.context import Context
-from bezel_localcloud.services.artifact_registry.images import parse_reference
+from bezel_localcloud.services.artifact_registry.images import collector_of, parse_reference
 from bezel_localcloud.services.artifact_registry.registry import find_image
 from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
@@ -86,7 +87,8 @@ class DockerDaemon:
         self._spec = spec
         self._launcher = launcher
         self._speed = speed
-        self._containers: dict[str, tuple[Container, list[Relay]]] = {}
+        self._containers: dict[str, tuple[Container | NodeCollector, list[Relay]]] = {}
+        self._addresses: dict[str, tuple[int, str]] = {}  # of the containers that have a port of the machine
         self.hub = ""  # address of the model hub for the containers
 
     def check_login(self, registry: str, token: str) -> None:
@@ -130,6 +132,9 @@ class DockerDaemon:
             raise RefusedError(f'docker: Error response from daemon: Conflict. "{options.name}" is in use.', 125)
         if image not in self.images:
             raise RefusedError(f"Unable to find image '{image}' locally", 125)
+        if collector_of(image) == "machine":
+            await self._run_collector(options, command)
+            return uuid.uuid4().hex * 2
         try:
             arguments = serve_arguments((options.entrypoint, *command), ())
             address = self._cloud.sockets.new(_port(arguments))
@@ -140,12 +145,21 @@ class DockerDaemon:
         try:
             relays = await self._expose(_port(arguments), address) if options.host_network else []
             self._containers[options.name] = container, relays
+            self._addresses[options.name] = _port(arguments), address
             await container.start()
         except OSError as error:
             raise RefusedError(f"docker: Error response from daemon: {error}", 125) from None
         return uuid.uuid4().hex * 2
 
-    def container(self, name: str) -> Container:
+    async def _run_collector(self, options: RunOptions, arguments: tuple[str, ...]) -> None:
+        def address_of(port: str) -> str | None:
+            return next((address for number, address in self._addresses.values() if str(number) == port), None)
+
+        collector = NodeCollector(self._cloud, self._spec, self.ways, arguments, options.volumes, address_of)
+        self._containers[options.name] = collector, []
+        await collector.start()
+
+    def container(self, name: str) -> Container | NodeCollector:
         """Return an existing container, running or not.
 
         Raises:
@@ -178,6 +192,7 @@ class DockerDaemon:
         """
         container = self.container(name)
         _, relays = self._containers.pop(name)
+        self._addresses.pop(name, None)
         await asyncio.gather(*(relay.close() for relay in relays))
         await container.stop()
 
@@ -186,7 +201,7 @@ class DockerDaemon:
         await asyncio.gather(*(self.remove(name) for name in list(self._containers)))
 
     def _check_reach(self, registry: str) -> None:
-        reached = self.ways.google() if registry.endswith(".pkg.dev") else self.ways.internet()
+        reached = self.ways.google() if registry.endswith((".pkg.dev", "gcr.io")) else self.ways.internet()
         if not reached:
             why = "net/http: request canceled while waiting for connection (Client.Timeout exceeded)"
             raise RefusedError(f'Error response from daemon: Get "https://{registry}/v2/": {why}')

@@ -136,11 +136,12 @@ def program_of(image: str) -> str:
     return next(runs, "")
 
 
-def is_collector(image: str) -> bool:
-    """Whether an image is Google's collector of Prometheus series, which is a part of the daemon here."""
+def collector_of(image: str) -> str:
+    """Which collector of series an image is, a part of the daemon here: "sidecar", "machine", or "" for none."""
     reference = parse_reference(image)
-    rows = (row for row in _table() if row.get("is_collector"))
-    return reference is not None and any(reference.repository.endswith(row["repository"]) for row in rows)
+    repository = reference.repository if reference else ""
+    rows = (row for row in _table() if "collector" in row and repository.endswith(row["repository"]))
+    return next((row["collector"] for row in rows), "")
 
 
 def _child(image: UpstreamImage, row: Json, platform: str) -> Json:

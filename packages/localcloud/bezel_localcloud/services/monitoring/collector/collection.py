@@ -135,7 +135,7 @@ class Collection:
         if result.failure:
             where = f"0.0.0.0:{scraper.endpoint.port}{scraper.endpoint.path}"
             self.say("stderr", [f"warn Failed to scrape Prometheus endpoint {where}: {result.failure}"])
-        if refusal := self._refusal():
+        if refusal := writing_refusal(self.cloud, self.target.account):
             lost = f"Exporting failed. Dropping data. error: {refusal}, dropped_items: {len(result.samples)}"
             self.say("stderr", [f"error {lost}"])
             return
@@ -144,15 +144,16 @@ class Collection:
         refused = self.cloud.prometheus_series.write(time, scraper.resource, result.samples, since)
         self.written += samples_counted(result.samples) - samples_counted(refused)
 
-    def _refusal(self) -> str:
-        """Why the account may not write, "" if it may; in the words of Google's error."""
-        if not self.cloud.is_enabled(_API):
-            text = f"Cloud Monitoring API has not been used in project {PROJECT} before or it is disabled."
-        elif not self.cloud.access.allows(self.target.account, _WRITING, f"projects/{PROJECT}"):
-            text = f"Permission {_WRITING} denied (or the resource may not exist)."
-        else:
-            return ""
-        return f"rpc error: code = PermissionDenied desc = {text}"
+
+def writing_refusal(cloud: Context, account: str) -> str:
+    """Why an account may not write series, "" if it may; in the words of Google's error."""
+    if not cloud.is_enabled(_API):
+        text = f"Cloud Monitoring API has not been used in project {PROJECT} before or it is disabled."
+    elif not cloud.access.allows(account, _WRITING, f"projects/{PROJECT}"):
+        text = f"Permission {_WRITING} denied (or the resource may not exist)."
+    else:
+        return ""
+    return f"rpc error: code = PermissionDenied desc = {text}"
 
 
 async def run_collection(collection: Collection, stopped: asyncio.Event) -> int:
@@ -176,4 +177,4 @@ async def run_collection(collection: Collection, stopped: asyncio.Event) -> int:
         stop.cancel()
 
 
-__all__ = ["Collection", "CollectorTarget", "ConfigurationError", "run_collection"]
+__all__ = ["Collection", "CollectorTarget", "ConfigurationError", "run_collection", "writing_refusal"]

@@ -38,8 +38,12 @@ class RelabelRule:
     replacement: str
 
 
-def relabel_rule(body: object) -> RelabelRule:
+def relabel_rule(body: object, *, protects: bool = True) -> RelabelRule:
     """Read one rule.
+
+    Args:
+        body: Its fields as the sidecar names them.
+        protects: Whether a rule that changes a protected label is refused, as the sidecar does and Prometheus does not.
 
     Raises:
         RuleError: It would change a protected label, or is none.
@@ -51,7 +55,7 @@ def relabel_rule(body: object) -> RelabelRule:
             raise RuleError(f'unknown field "{key}"')
     action, regex = str(body.get("action") or "").lower(), str(body.get("regex") or "")
     sources = tuple(str(label) for label in body.get("sourceLabels") or ())
-    if _INSTANCE in sources:
+    if protects and _INSTANCE in sources:
         raise RuleError(f'cannot relabel with action "{body.get("action", "")}" using source label "{_INSTANCE}"')
     try:
         pattern = capturing_expression(regex or "(.*)", Work(_STEPS))
@@ -66,27 +70,28 @@ def relabel_rule(body: object) -> RelabelRule:
         modulus=int(body.get("modulus") or 0),
         replacement=str(body.get("replacement") or "$1"),
     )
-    _check(rule, regex, str(body.get("action") or ""), body)
+    protected = _PROTECTED if protects else ()
+    _check(rule, regex, str(body.get("action") or ""), body, protected)
     return rule
 
 
-def _check(rule: RelabelRule, regex: str, shown: str, body: Mapping[str, object]) -> None:
+def _check(rule: RelabelRule, regex: str, shown: str, body: Mapping[str, object], protected: tuple[str, ...]) -> None:
     """Refuse a rule that changes a protected label, or lacks what its action needs."""
     if rule.action == "labelmap":
         raise RuleError(f'relabeling with action "{shown}" not allowed')
     if rule.action not in _ACTIONS:
         raise RuleError(f'unknown relabeling action "{shown}"')
     if rule.action in {"replace", "hashmod"}:
-        if rule.target in _PROTECTED:
+        if rule.target in protected:
             raise RuleError(f'cannot relabel with action "{shown}" onto protected label "{rule.target}"')
         if not rule.target:
             raise RuleError(f"relabel configuration for {rule.action} action requires 'target_label' value")
         if rule.action == "hashmod" and not rule.modulus:
             raise RuleError("relabel configuration for hashmod requires non-zero modulus")
     if rule.action in {"labeldrop", "labelkeep"}:
-        match = [rule.pattern.groups(label, Work(_STEPS)) is not None for label in _PROTECTED]
+        match = [rule.pattern.groups(label, Work(_STEPS)) is not None for label in protected]
         if any(match) if rule.action == "labeldrop" else not all(match):
-            text = f"regex {regex} would drop at least one of the protected labels {', '.join(_PROTECTED)}"
+            text = f"regex {regex} would drop at least one of the protected labels {', '.join(protected)}"
             raise RuleError(text)
         if any(body.get(key) for key in ("sourceLabels", "targetLabel", "modulus", "separator", "replacement")):
             raise RuleError(f"{rule.action} action requires only 'regex', and no other fields")

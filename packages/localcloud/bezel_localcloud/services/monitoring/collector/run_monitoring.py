@@ -80,11 +80,7 @@ def run_monitoring(text: str) -> RunMonitoring:
     Raises:
         ConfigurationError: The collector does not accept it.
     """
-    try:
-        body = yaml.load(text, _UniqueKeys)  # noqa: S506 - a safe loader
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{error}".replace("\n", " ")) from None
-    body = _mapping(body or {}, "the document", _TOP)
+    body = _mapping(load_yaml(text) or {}, "the document", _TOP)
     if body.get("apiVersion", API_VERSION) != API_VERSION:
         raise ConfigurationError(f"apiVersion must be {API_VERSION}")
     if body.get("kind", KIND) != KIND:
@@ -107,6 +103,19 @@ def run_monitoring(text: str) -> RunMonitoring:
     return RunMonitoring(str(metadata.get("name") or DEFAULT_JOB), endpoints, shown, bounds)
 
 
+def load_yaml(text: str) -> object:
+    """The value of a document.
+
+    Raises:
+        ConfigurationError: It is no YAML, or has a key twice.
+    """
+    try:
+        body: object = yaml.load(text, _UniqueKeys)  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{error}".replace("\n", " ")) from None
+    return body
+
+
 def _endpoint(body: object, index: int) -> ScrapeEndpoint:
     fields = _mapping(body, f"spec.endpoints[{index}]", _OF_ENDPOINT)
     try:
@@ -121,16 +130,20 @@ def _endpoint(body: object, index: int) -> ScrapeEndpoint:
 
 def _times(fields: Json) -> tuple[float, float]:
     """(interval, timeout) of an endpoint in seconds."""
-    interval = _duration(str(fields.get("interval", "")), "interval") or _DEFAULT_INTERVAL
-    timeout = _duration(str(fields["timeout"]), "timeout") if fields.get("timeout") else interval
+    interval = duration(str(fields.get("interval", "")), "interval") or _DEFAULT_INTERVAL
+    timeout = duration(str(fields["timeout"]), "timeout") if fields.get("timeout") else interval
     if timeout > interval:
         text = f"scrape timeout {fields['timeout']} must not be greater than scrape interval {fields['interval']}"
         raise ConfigurationError(text)
     return interval, timeout
 
 
-def _duration(text: str, what: str) -> float:
-    """Seconds of a duration as Prometheus writes it, e.g. 1m30s."""
+def duration(text: str, what: str) -> float:
+    """Seconds of a duration as Prometheus writes it, e.g. 1m30s; `what` is the field, for the error.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
     if not text:
         raise ConfigurationError(f"invalid scrape {what}: empty duration string")
     match = None if text == "0" else _DURATION.fullmatch(text)

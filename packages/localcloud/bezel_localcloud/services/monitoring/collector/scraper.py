@@ -21,7 +21,7 @@ from bezel_localcloud.services.monitoring.collector.written_samples import writt
 Fetch = Callable[[str, float], Awaitable[str]]
 """(path with its query, seconds at most) -> the text of a target's metrics; raises ScrapeError."""
 _START = "process_start_time_seconds"
-_OF_TARGET = ("job", "cluster", "namespace")  # of the resource; no rule changes them
+_OF_TARGET = ("job", "cluster", "namespace", "instance")  # of the resource; no rule changes them
 _MOST_KNOWN = 50_000  # series whose labels are remembered
 
 
@@ -105,9 +105,7 @@ class Scraper:
         if series not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            target = (
-                self._labels | {name: self.resource[name] for name in _OF_TARGET} | {"instance": self.endpoint.port}
-            )
+            target = self._labels | {name: self.resource[name] for name in _OF_TARGET}
             scraped = {f"exported_{name}" if name in target else name: text for name, text in labels_of(series).items()}
             labels = relabel(scraped | target, self.endpoint.rules)
             if labels is not None:

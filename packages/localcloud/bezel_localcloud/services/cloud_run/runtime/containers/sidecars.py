@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bezel_localcloud.routing.context import Context
-from bezel_localcloud.services.artifact_registry.images import is_collector
+from bezel_localcloud.services.artifact_registry.images import collector_of
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command
 from bezel_localcloud.services.cloud_run.runtime.containers.collector import Collector
 from bezel_localcloud.services.cloud_run.runtime.containers.container_process import ContainerProcess
@@ -31,7 +31,7 @@ def make_sidecar(
         RevisionFailureError: A secret, a bucket or its program does not exist, or is not readable.
     """
     source = replace(instance.source, container=spec.name)
-    if is_collector(spec.image):
+    if collector_of(spec.image) == "sidecar":
         return Collector(cloud, spec, source, instance.address)
     address = cloud.sockets.new(spec.startup.port if spec.startup else 0)
     return ContainerProcess(source, spec, command(spec, address), address, cloud.logbook)
