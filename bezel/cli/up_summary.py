@@ -46,6 +46,7 @@ def summary(
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
         **_prices(outputs),
+        "samples of figures": _samples(_at(outputs, "plan", "metrics", "samples")),
         "price basis": _basis(_at(outputs, "plan", "cost")),
         "checked" if not not_serving else "checked before": _verdict(
             _at(outputs, "smoke", "verdict"), serving=not not_serving
@@ -168,6 +169,16 @@ def _prices(outputs: Mapping[str, object]) -> dict[str, str]:
     return rows | {"price in all": together}
 
 
+def _samples(by_period: Mapping[str, object]) -> str:
+    """The most samples of vLLM's figures over time and their price; "" where none are kept."""
+    if not by_period:
+        return ""
+    period = max(by_period, key=lambda name: float(str(_at(by_period, name).get("millions_at_most", 0))))
+    samples = _at(by_period, period)
+    until = "per month" if period.startswith("month") else "until the leases end"
+    return f"{samples.get('millions_at_most')} million and {_usd(samples, 'usd_at_most', 2)} {until} at most"
+
+
 def _price_of_fallback(cost: Mapping[str, object]) -> str:
     return (
         f"{_usd(cost, 'usd_per_hour_of_fallback', 4)} per hour at most while it serves, with the gateway; "
@@ -183,7 +194,7 @@ def _price(cost: Mapping[str, object], *, months: bool = True) -> str:
         hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
         return (
             f"{_usd(cost, 'usd_per_hour', 4)} per hour and {_usd(cost, 'usd_per_lease', 2)} for {hours} of "
-            f"accelerators; with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
+            f"accelerators; with the gateway{' and the door' if cost.get('door') else ''} at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
             f"{_usd(cost, 'usd_per_lease_with_gateway', 2)} for {hours}"
         )
     hour = f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs"

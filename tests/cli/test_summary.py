@@ -272,6 +272,22 @@ def test_the_price_of_a_fallback_is_beside_that_of_the_lease(outputs: dict[str, 
     ).replace("  ", "")
 
 
+def test_samples_and_a_door_are_beside_the_price_where_there_are_any(outputs: dict[str, Any]) -> None:
+    leased = leased_outputs(outputs)
+    plain = summary("v6e1", leased, behind="x")
+    assert "samples" not in plain
+    assert "door" not in plain
+    leased["plan"]["cost"]["door"] = {"usd_per_hour_serving": 0.0987}
+    leased["plan"]["metrics"] = {"samples": {"leases": {"millions_at_most": 0.084, "usd_at_most": 0.01}}}
+    rows = " ".join(summary("v6e1", leased, behind="x").split())
+    assert "with the gateway and the door at most" in rows
+    assert "samples of figures 0.084 million and 0.01 USD until the leases end at most" in rows
+    idle = {"millions_at_most": 0.0, "usd_at_most": 0.0}
+    service = {"month at most": {"millions_at_most": 15.33, "usd_at_most": 0.92}, "month without traffic": idle}
+    outputs["plan"]["metrics"] = {"samples": service}
+    assert "15.33 million and 0.92 USD per month at most" in " ".join(summary("l4", outputs, behind="x").split())
+
+
 def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:
     changed = leased_outputs(outputs)
     changed["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}
