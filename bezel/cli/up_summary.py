@@ -192,9 +192,10 @@ def _price(cost: Mapping[str, object], *, months: bool = True) -> str:
         return ""
     if "usd_per_lease" in cost:
         hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
+        door = " and the door" if cost.get("door") else ""
         return (
             f"{_usd(cost, 'usd_per_hour', 4)} per hour and {_usd(cost, 'usd_per_lease', 2)} for {hours} of "
-            f"accelerators; with the gateway{' and the door' if cost.get('door') else ''} at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
+            f"accelerators; with the gateway{door} at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
             f"{_usd(cost, 'usd_per_lease_with_gateway', 2)} for {hours}"
         )
     hour = f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs"
