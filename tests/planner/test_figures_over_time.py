@@ -55,6 +55,8 @@ def test_each_instance_pays_for_its_collector_in_every_region() -> None:
     assert metrics.image.name.endswith("cloud-run-gmp-sidecar:1.9.2@" + metrics.image.digest)
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", metrics.image.digest)
     assert "monitoring.googleapis.com" in plan.apis
+    for fact in ("1 vCPU, 1 GiB in each instance", "passed its startup probe", "roles/monitoring.metricWriter"):
+        assert fact in plan_summary(plan)
     of_collector = Decimal("0.000018") * 3600 + Decimal("0.000002") * 3600
     assert plan.cost.hourly == Priced(without.cost.hourly.usd + of_collector, derived=True)  # type: ignore[union-attr]
     assert plan.cost.monthly_without_traffic == without.cost.monthly_without_traffic

@@ -67,6 +67,8 @@ def _metrics_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
         yield "collector", metrics.image.name, chosen
         size = f"{metrics.cpu} vCPU, {metrics.memory_gib} GiB in each instance"
         yield "size of the collector", size, "computed; no source says what is left beside a GPU, and none was tried"
+        yield "starts", "once the server has passed its startup probe", COMPUTED
+    yield "role of its account", "roles/monitoring.metricWriter on the project", COMPUTED
     yield "scraped", f"every {metrics.interval_seconds} s, from the server's start to its end", COMPUTED
     yield "kept", f"{len(KEPT_SERIES)} families of vLLM's /metrics", "docs/observability.md lists them"
     yield "samples of a scrape", f"{samples_of_scrape()} at most", f"{RECORDED_SAMPLES} as recorded under a mixed load"
