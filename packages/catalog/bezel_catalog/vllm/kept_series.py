@@ -99,6 +99,6 @@ def samples_of_scrape() -> int:
     """Return the samples that one scrape writes at most: every series there, no bucket of a histogram empty.
 
     A point of a counter or gauge is one sample; a point of a histogram is two and one for each bucket that is not
-    empty (Google's page on the cost of Managed Service for Prometheus).
+    empty (price page of Google Cloud Observability, as quoted).
     """
     return sum(each.series * (2 + each.buckets if each.kind == "histogram" else 1) for each in KEPT_SERIES)
