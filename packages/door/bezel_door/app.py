@@ -102,7 +102,7 @@ class DoorApp:
     async def _document(self, call: Call, route: Route) -> RequestDocument | None:
         if route.method != "POST":
             if not call.head.framing.is_empty:
-                raise RefusedError(refusals.malformed("A GET has no body here."))
+                raise RefusedError(refusals.malformed_request("A GET has no body here."))
             return None
         media_type = (call.head.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if media_type != b"application/json":

@@ -18,7 +18,7 @@ from bezel_door.calls.routes import Api, Route
 from bezel_door.calls.token_use import Tokens, estimated_tokens
 from bezel_door.google.identity import Identity
 from bezel_door.google.metadata import GoogleError
-from bezel_door.http1.client import BrokenError, ServerConnection, ServerConnections, UnreachableError
+from bezel_door.http1.client import BrokenError, ServerAnswer, ServerConnections, UnreachableError
 from bezel_door.http1.heads import Headers, ResponseHead
 from bezel_door.http1.server import Bodies, Call, RefusedError
 from bezel_door.request_log import RequestLog
@@ -61,7 +61,7 @@ class Exchange:
     ) -> None:
         self._parts, self._call, self._route, self._asked = parts, call, route, asked
         self._charge, self._team = charge, team
-        self._connection: ServerConnection | None = None
+        self._answer: ServerAnswer | None = None
         self._response: Response | None = None
         self._began = time.monotonic()
         self._status = 0
@@ -71,8 +71,6 @@ class Exchange:
     async def run(self) -> None:
         """Send the request, and pass the answer on."""
         self._call.when_gone = self._abort
-        if self._call.is_gone:
-            self._abort()
         try:
             await self._pass()
         except RefusedError as refused:
@@ -85,13 +83,13 @@ class Exchange:
             self._count()
 
     async def _pass(self) -> None:
-        head, connection = await self._answer()
+        head, answer = await self._answer_to_pass()
         self._status = head.status
         self._response = response = Response(head, self._route.api, self._asked, self._parts.bodies)
-        await response.relay(self._call, connection, self._update)
+        await response.relay(self._call, answer, self._update)
         self._has_failed = response.has_failed
 
-    async def _answer(self) -> tuple[ResponseHead, ServerConnection]:
+    async def _answer_to_pass(self) -> tuple[ResponseHead, ServerAnswer]:
         """The head of an answer to pass on."""
         parts = self._parts
         token = ""
@@ -99,22 +97,23 @@ class Exchange:
             try:
                 if parts.identity is not None:
                     token = await (parts.identity.after_refusal(token) if attempt else parts.identity.current())
-                connection = self._connection = await parts.server.connection()
+                connection = await parts.server.connection()
             except GoogleError as error:
                 parts.log.event("ERROR", str(error))
                 raise RefusedError(refusals.no_identity()) from None
             except UnreachableError:
                 raise RefusedError(refusals.unreachable()) from None
             if self._call.is_gone:
-                self._abort()
+                connection.abort()
                 raise BrokenError
             self._may_have_run = True
-            head = await connection.send(self._call.head.method, *self._message(token))
+            answer = self._answer = connection.send(self._call.head.method, *self._message(token))
+            head = await answer.head
             if head.status < 400 or head.header(b"content-type").startswith(b"application/json"):
-                return head, connection
+                return head, answer
             # A page of the platform in front of the server: no error of vLLM's, which are JSON.
             self._may_have_run = head.status not in (401, 403, 404, 429)
-            connection.abort()
+            answer.abort()
             if head.status != 401 or parts.identity is None or attempt:
                 raise RefusedError(self._refusal_of_page(head.status))
         raise RefusedError(refusals.not_admitted(401))
@@ -141,8 +140,8 @@ class Exchange:
         parts.keep_up()
 
     def _abort(self) -> None:
-        if self._connection is not None:
-            self._connection.abort()
+        if self._answer is not None:
+            self._answer.abort()
 
     def _break_off(self) -> None:
         """End a response whose source broke, or whose caller has gone."""
@@ -150,7 +149,7 @@ class Exchange:
             self._status, self._has_failed = self._status or _CLIENT_CLOSED, False
             return
         is_stream = self._response is not None and self._response.events is not None
-        refusal = refusals.broken(is_stream=is_stream)
+        refusal = refusals.broken_connection(is_stream=is_stream)
         if not self._call.is_begun:
             self._status = refusal.status
             self._call.refuse(refusal, for_anthropic=self._route.is_anthropic)
@@ -163,10 +162,10 @@ class Exchange:
         parts, seconds = self._parts, time.monotonic() - self._began
         tokens = Tokens()
         if self._response is not None:
-            found = self._response.tokens()
+            reported = self._response.tokens()
             self._response.close()
             is_computed = self._route.api != Api.FREE and self._asked is not None
-            tokens = found or (estimated_tokens(self._asked, seconds) if self._asked and is_computed else Tokens())
+            tokens = reported or (estimated_tokens(self._asked, seconds) if self._asked and is_computed else Tokens())
         elif self._may_have_run and self._asked is not None and self._route.api != Api.FREE:
             tokens = estimated_tokens(self._asked, seconds)
         parts.ledger.end(self._charge, tokens, parts.clock(), has_failed=self._has_failed)

@@ -31,10 +31,10 @@ class Objects:
         if self.is_down:
             raise GoogleError("down")
 
-    def read(self, name, known=""):
+    def read(self, name, generation=""):
         self._call("read", name)
-        generation, content = self.contents.get(name, ("0", b""))
-        return None if known == generation else (generation, content)
+        present, content = self.contents.get(name, ("0", b""))
+        return None if generation == present else (present, content)
 
     def generations(self, prefix):
         self._call("list", prefix)
@@ -111,12 +111,12 @@ def test_the_last_keys_hold_for_a_while_without_the_bucket():
         await one.after(0)
         objects.is_down = True
         await one.after(200)
-        held = dict(one.sync.keys)
+        kept = dict(one.sync.keys)
         with pytest.raises(KeysUnavailableError):
             await one.after(101)
         objects.is_down = False
         await one.after(3)
-        return held, len(one.reports) >= 2
+        return kept, len(one.reports) >= 2
 
     assert asyncio.run(steps()) == ({ID: KEY}, True)
 

@@ -91,7 +91,7 @@ def test_a_stream_has_the_tokens_that_its_caller_asked_for(often, running):
     assert done == "data: [DONE]"
 
 
-def test_a_caller_that_hangs_up_ends_its_request_and_is_counted_to_the_last_event():
+def test_a_caller_that_hangs_up_is_counted_to_the_last_event():
     ended = asyncio.Event()
 
     async def endless(received):
@@ -131,7 +131,7 @@ def test_a_kept_connection_serves_requests_one_after_another():
 
 
 def test_a_stream_that_breaks_ends_with_an_error_and_no_end():
-    async def broken(received):
+    async def break_off(received):
         await received.begin_stream()
         await received.event(chunk(1, 1))
         received.writer.close()
@@ -140,7 +140,7 @@ def test_a_stream_that_breaks_ends_with_an_error_and_no_end():
         body = b'{"model": "gemma", "stream": true}'
         return await door.raw(door.head(length=len(body)) + body), await door.usage()
 
-    data, usage = run(broken, steps)
+    data, usage = run(break_off, steps)
     assert b'"stream_broken"' in data
     assert not data.endswith(b"0\r\n\r\n")
     assert (usage.failures, usage.completion_tokens) == (1, 1)
@@ -197,3 +197,16 @@ def test_a_key_for_some_models_is_refused_for_others():
         return [(await door.ask(document={"model": name})).status for name in ("gemma", "other")], len(door.received)
 
     assert run(answer_whole, steps, models=("gemma",)) == ([200, 403], 1)
+
+
+def test_answers_of_many_requests_at_once_reach_their_own_callers():
+    async def echo(received):
+        await received.answer(200, {"number": received.document()["number"]})
+
+    async def steps(door):
+        async def ask(number):
+            return (await door.ask(document={"model": "gemma", "number": number})).document()["number"]
+
+        return await asyncio.gather(*map(ask, range(20)))
+
+    assert run(echo, steps) == list(range(20))

@@ -61,7 +61,7 @@ def test_counts_follow_the_last_report_of_a_request_even_if_it_is_lower():
     ledger.update(charge, Tokens(10, 20), NOW)
     ledger.end(charge, Tokens(10, 15, is_estimate=True), NOW, has_failed=True)
     ledger.refuse(ID, NOW)
-    assert dict(ledger.unpublished())[DAY].keys == {ID: KeyUsage(1, 1, 1, 10, 15, 1)}
+    assert dict(ledger.take_changes())[DAY].keys == {ID: KeyUsage(1, 1, 1, 10, 15, 1)}
 
 
 def test_a_stream_over_midnight_is_counted_in_both_days():
@@ -69,7 +69,7 @@ def test_a_stream_over_midnight_is_counted_in_both_days():
     charge = ledger.begin(ID, key(), 0, before)
     ledger.update(charge, Tokens(10, 1), before)
     ledger.end(charge, Tokens(10, 4), before + 2, has_failed=False)
-    files = dict(ledger.unpublished())
+    files = dict(ledger.take_changes())
     assert [
         (each.prompt_tokens, each.completion_tokens) for each in (files[DAY].keys[ID], files[DAY + 1].keys[ID])
     ] == [
@@ -77,15 +77,15 @@ def test_a_stream_over_midnight_is_counted_in_both_days():
         (0, 3),
     ]
     assert files[DAY + 1].minutes[ID] == MinuteUse("2026-11-30T00:00", 0, 3)
-    assert ledger.unpublished() == []
+    assert ledger.take_changes() == []
 
 
 def test_days_that_could_not_be_written_are_written_later():
     ledger = Ledger()
     use(ledger, {}, 10)
-    days = [day for day, _ in ledger.unpublished()]
-    ledger.mark_unpublished(days)
-    assert [day for day, _ in ledger.unpublished()] == days
+    days = [day for day, _ in ledger.take_changes()]
+    ledger.keep_changes(days)
+    assert [day for day, _ in ledger.take_changes()] == days
 
 
 @pytest.mark.parametrize("instances", [1, 2, 4])
@@ -95,15 +95,15 @@ def test_a_limit_is_passed_by_no_more_than_the_formula_says(instances):
     ledgers, published = [Ledger() for _ in range(instances)], [[]]
     admitted, begin = 0, NOW - NOW % 60
     for turn in range(55 * rate):
-        index, known = turn % instances, published[max(0, len(published) - delay * rate)]
-        ledgers[index].set_others((DAY, usage) for other, usage in known if other != index)
+        index, others = turn % instances, published[max(0, len(published) - delay * rate)]
+        ledgers[index].set_others((DAY, usage) for other, usage in others if other != index)
         admitted += use(ledgers[index], {"requests_per_minute": most}, 0, begin + turn / rate)
-        published.append([(number, written(ledger)) for number, ledger in enumerate(ledgers[: turn + 1])])
+        published.append([(number, file_of(ledger)) for number, ledger in enumerate(ledgers[: turn + 1])])
     excess = min((instances - 1) * most, rate * delay * (instances - 1) / instances)
     assert most <= admitted <= most + excess + instances
     assert instances == 1 or admitted > most
 
 
-def written(ledger):
-    ledger.mark_unpublished([DAY])
-    return ledger.unpublished()[0][1]
+def file_of(ledger):
+    ledger.keep_changes([DAY])
+    return ledger.take_changes()[0][1]

@@ -42,7 +42,7 @@ _ANSWER = json.dumps({"id": "c", "choices": [{"message": {"content": "y" * 500}}
 _PAUSE = 0.002
 
 
-class Server:
+class AnsweringServer:
     """A server behind the door: whole answers at once, streams of `n` events."""
 
     def __init__(self) -> None:
@@ -97,11 +97,11 @@ def write_archive(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def running_door() -> AsyncIterator[tuple[Server, int, int, str, int]]:
+async def running_door() -> AsyncIterator[tuple[AnsweringServer, int, int, str, int]]:
     """The server, its port, the door's, a key, and the door's process id."""
-    server, key, port = Server(), create_key_text(), free_port()
+    server, key, port = AnsweringServer(), create_key_text(), free_port()
     async with FakeGoogle() as google:
-        google.put("keys.json", write_keys({key_id(key): Key(hash_key(key), "team", MADE, tokens_per_day=10**12)}))
+        google.put("keys.json", write_keys({key_id(key) or "": Key(hash_key(key), "team", MADE, tokens_per_day=10**12)}))
         upstream = await asyncio.start_server(server.accept, "127.0.0.1", 0, backlog=2048)
         direct = upstream.sockets[0].getsockname()[1]
         variables = {"PORT": str(port), "DOOR_ADDRESS": "127.0.0.1", "DOOR_UPSTREAM": f"http://127.0.0.1:{direct}"}
@@ -189,7 +189,7 @@ async def measure_events(port: int, key: str, pid: int, events: int) -> None:
     print(f"an event: {used / came:.4f} ms CPU of the door ({came} events in {streams} streams)")
 
 
-async def measure_streams(server: Server, port: int, key: str, pid: int, number: int) -> None:
+async def measure_streams(server: AnsweringServer, port: int, key: str, pid: int, number: int) -> None:
     """Print how many of many streams at once are whole."""
     tasks = [asyncio.create_task(read_stream(port, key, 40, waits=True)) for _ in range(number)]
     for _ in range(number):

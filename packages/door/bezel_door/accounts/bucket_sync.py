@@ -35,8 +35,8 @@ class KeysUnavailableError(Exception):
 class Objects(Protocol):
     """Objects of the door's bucket: `bezel_door.google.bucket.Bucket`."""
 
-    def read(self, name: str, known: str = "") -> tuple[str, bytes] | None:
-        """Generation and content of an object; None where it has the known generation."""
+    def read(self, name: str, generation: str = "") -> tuple[str, bytes] | None:
+        """Generation and content of an object; None where it has this generation."""
 
     def generations(self, prefix: str) -> dict[str, str]:
         """Generations by name."""
@@ -127,12 +127,12 @@ class BucketSync:
 
     async def _run(self) -> None:
         began = self._clock()
-        files = self._ledger.unpublished()
+        files = self._ledger.take_changes()
         try:
             await asyncio.to_thread(self._transfer, files, began)
         except (GoogleError, KeyFileError) as error:
             self._failed_at = self._clock()
-            self._ledger.mark_unpublished(day for day, _ in files)
+            self._ledger.keep_changes(day for day, _ in files)
             self._report(f"the bucket of keys cannot be read or written: {error}")
             return
         self._ledger.set_others((_day_number(name), usage) for name, (_, usage) in self._others.items())
@@ -145,9 +145,9 @@ class BucketSync:
             GoogleError: A call failed.
             KeyFileError: The object is no file of keys.
         """
-        found = self._objects.read(KEY_OBJECT, self._generation)
-        if found is not None:
-            generation, content = found
+        change = self._objects.read(KEY_OBJECT, self._generation)
+        if change is not None:
+            generation, content = change
             keys = read_keys(content) if generation != "0" else {}
             self.keys, self._generation = keys, generation
         for day, usage in files:
@@ -157,15 +157,17 @@ class BucketSync:
         self._objects.close()
 
     def _read_others(self, today: date) -> None:
-        own = usage_object(today, self._instance)
-        generations = {name: new for name, new in self._objects.generations(usage_folder(today)).items() if name != own}
-        kept = {name: held for name, held in self._others.items() if generations.get(name) == held[0]}
+        this_object = usage_object(today, self._instance)
+        generations = {
+            name: new for name, new in self._objects.generations(usage_folder(today)).items() if name != this_object
+        }
+        kept = {name: read for name, read in self._others.items() if generations.get(name) == read[0]}
         for name, generation in generations.items():
             if name in kept or not name.endswith(".json"):
                 continue
-            found = self._objects.read(name)
+            change = self._objects.read(name)
             try:
-                kept[name] = (generation, read_usage(found[1] if found else b""))
+                kept[name] = (generation, read_usage(change[1] if change else b""))
             except UsageFileError as error:
                 self._report(f"{name} is left out of the counts: {error}")
         self._others = kept

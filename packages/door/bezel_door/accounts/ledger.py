@@ -55,7 +55,7 @@ class Ledger:
 
     def begin(self, key_id: str, key: Key, reserved: int, now: float) -> Charge | LimitPassed:
         """Admit a request and count it, or name the limit that refuses it, which is counted too."""
-        passed = self._passed(key_id, key, now)
+        passed = self._limit_passed(key_id, key, now)
         counts = self._counts(key_id, now)
         if passed is not None:
             counts[_REFUSED] += 1
@@ -94,7 +94,7 @@ class Ledger:
         """Set the use by other instances: of each its day, as days since 1970."""
         self._others = list(usages)
 
-    def unpublished(self) -> list[tuple[int, UsageFile]]:
+    def take_changes(self) -> list[tuple[int, UsageFile]]:
         """The days that changed since the last call, as they are now; a day before the last two is dropped."""
         days = sorted(self._changed)
         files = [(day, self._file(day)) for day in days]
@@ -103,11 +103,11 @@ class Ledger:
             del self._days[day]
         return files
 
-    def mark_unpublished(self, days: Iterable[int]) -> None:
+    def keep_changes(self, days: Iterable[int]) -> None:
         """Note that these days could not be written."""
         self._changed.update(day for day in days if day in self._days)
 
-    def _passed(self, key_id: str, key: Key, now: float) -> LimitPassed | None:
+    def _limit_passed(self, key_id: str, key: Key, now: float) -> LimitPassed | None:
         minute_ends, day_ends = _seconds_left(now, _MINUTE), _seconds_left(now, _DAY)
         requests, minute_tokens = self._used_in_minute(key_id, now)
         reserved = self._reserved.get(key_id, 0)

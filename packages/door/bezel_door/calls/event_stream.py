@@ -17,6 +17,7 @@ _LONGEST: Final = 1 << 20
 _END: Final = b"\n\n"
 _USAGE = re.compile(rb',"usage":(?:null|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})')
 _DONE: Final = b"data: [DONE]"
+_ERRORS: Final = (b"event: error", b'data: {"error"')
 
 
 class EventStream:
@@ -69,7 +70,7 @@ class EventStream:
             return event
         if b'"usage"' not in event:
             self._use.count_event(event)
-            self.has_error = self.has_error or (b'"error"' in event and b'"choices"' not in event)
+            self.has_error = self.has_error or event.startswith(_ERRORS)
             return event
         document = _document(event)
         if document is None:

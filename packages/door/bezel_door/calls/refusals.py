@@ -99,7 +99,7 @@ def many_wrong_keys(seconds: int) -> Refusal:
     return Refusal(429, "too_many_wrong_keys", text, "rate_limit_error", seconds)
 
 
-def malformed(text: str, status: int = 400) -> Refusal:
+def malformed_request(text: str, status: int = 400) -> Refusal:
     """The refusal of a request that is not plain HTTP, or whose body cannot be read."""
     return Refusal(status, "malformed_request", text, closes=True)
 
@@ -182,7 +182,7 @@ def not_admitted(status: int) -> Refusal:
     return Refusal(502, "service_refused", text, "server_error")
 
 
-def broken(*, is_stream: bool) -> Refusal:
+def broken_connection(*, is_stream: bool) -> Refusal:
     """The refusal where the connection to the server broke after the request was sent."""
     text = "The connection to the server broke before the answer was complete. The request may have run."
     return Refusal(502, "stream_broken" if is_stream else "connection_lost", text, "server_error")

@@ -10,7 +10,7 @@ from bezel_door.calls.event_stream import EventStream
 from bezel_door.calls.request_document import RequestDocument
 from bezel_door.calls.routes import Api
 from bezel_door.calls.token_use import StreamUse, Tokens, tokens_of_answer
-from bezel_door.http1.client import ServerConnection
+from bezel_door.http1.client import ServerAnswer
 from bezel_door.http1.heads import Headers, ResponseHead
 from bezel_door.http1.server import Bodies, Call
 
@@ -46,22 +46,22 @@ class Response:
         """Whether the response is an error, or an event of it is."""
         return self.status >= 400 or (self.events is not None and self.events.has_error)
 
-    async def relay(self, call: Call, connection: ServerConnection, counted: Callable[[Tokens], None]) -> None:
+    async def relay(self, call: Call, answer: ServerAnswer, counted: Callable[[Tokens], None]) -> None:
         """Pass the response on until its end.
 
         Args:
             call: The caller's request.
-            connection: Connection of the server.
+            answer: Answer of the server.
             counted: Receives the tokens so far, after each piece of a stream.
 
         Raises:
             BrokenError: The server's connection broke before.
         """
         headers: Headers = [header for header in self._head.headers if header[0] not in _DROPPED]
-        call.when_full = lambda is_full: connection.pause() if is_full else connection.resume()
+        call.when_full = lambda is_full: answer.pause(is_paused=is_full)
         if self.events is None or self._use is None:
             call.begin(self.status, headers, self._head.framing.length)
-            await connection.relay(lambda piece: self._whole(call, piece))
+            await answer.relay(lambda piece: self._whole(call, piece))
         else:
             events, use = self.events, self._use
             call.begin(self.status, headers, None)
@@ -70,7 +70,7 @@ class Response:
                 call.write(events.take(piece))
                 counted(use.now())
 
-            await connection.relay(take)
+            await answer.relay(take)
             call.write(events.rest())
         call.end()
 

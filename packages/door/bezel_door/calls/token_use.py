@@ -90,8 +90,8 @@ class StreamUse:
             self._read_message(document)
         else:
             response = document.get("response")
-            found = tokens_of(response.get("usage")) if isinstance(response, dict) else None
-            self._last = found or self._last
+            tokens = tokens_of(response.get("usage")) if isinstance(response, dict) else None
+            self._last = tokens or self._last
 
     def now(self) -> Tokens:
         """Tokens up to the last event."""
@@ -106,24 +106,24 @@ class StreamUse:
         return Tokens(prompt, self._events, is_estimate=True)
 
     def _read_chunk(self, document: dict[str, Any]) -> None:
-        found, choices = tokens_of(document.get("usage")), document.get("choices")
-        if found is None:
+        tokens, choices = tokens_of(document.get("usage")), document.get("choices")
+        if tokens is None:
             self._events += 1
         elif not choices:
-            self._last = found
+            self._last = tokens
         elif isinstance(choices, list) and isinstance(choices[0], dict):
             index = choices[0].get("index")
-            self._of_choices[index if isinstance(index, int) else 0] = found
+            self._of_choices[index if isinstance(index, int) else 0] = tokens
 
     def _read_message(self, document: dict[str, Any]) -> None:
         message = document.get("message")
         if isinstance(message, dict):
-            found = tokens_of(message.get("usage"))
-            self._prompt = found.prompt if found else None
+            tokens = tokens_of(message.get("usage"))
+            self._prompt = tokens.prompt if tokens else None
             return
-        found = tokens_of(document.get("usage"))
-        if found is not None:
-            self._last = Tokens(found.prompt or self._prompt or 0, found.completion)
+        tokens = tokens_of(document.get("usage"))
+        if tokens is not None:
+            self._last = Tokens(tokens.prompt or self._prompt or 0, tokens.completion)
 
 
 def _first(usage: dict[str, Any], *names: str) -> int | None:

@@ -41,20 +41,20 @@ class Bucket:
         self._token, self._token_ends = "", 0.0
         self._connection: http.client.HTTPConnection | None = None
 
-    def read(self, name: str, known: str = "") -> tuple[str, bytes] | None:
-        """Generation and content of an object; None where it still has the generation that is known.
+    def read(self, name: str, generation: str = "") -> tuple[str, bytes] | None:
+        """Generation and content of an object; None where it still has this generation.
 
         An object that does not exist has the generation "0" and no content.
 
         Raises:
             GoogleError: It cannot be read.
         """
-        condition = f"&ifGenerationNotMatch={known}" if known else ""
+        condition = f"&ifGenerationNotMatch={generation}" if generation else ""
         status, headers, content = self._send("GET", f"{self._objects}/{quote(name, safe='')}?alt=media{condition}")
         if status == 304:
             return None
         if status == 404 and b"no such object" in content.lower():
-            return None if known == "0" else ("0", b"")
+            return None if generation == "0" else ("0", b"")
         if status != 200:
             raise GoogleError(f"Cloud Storage answered HTTP {status} for {name}")
         return headers.get("x-goog-generation", ""), content
@@ -65,7 +65,7 @@ class Bucket:
         Raises:
             GoogleError: They cannot be listed.
         """
-        found: dict[str, str] = {}
+        generations: dict[str, str] = {}
         page = ""
         while True:
             query = f"prefix={quote(prefix, safe='')}&fields=items(name,generation),nextPageToken{page}"
@@ -73,9 +73,9 @@ class Bucket:
             if status != 200:
                 raise GoogleError(f"Cloud Storage answered HTTP {status} for the list of {prefix}")
             answer = _document(content)
-            found |= {str(item["name"]): str(item["generation"]) for item in answer.get("items", [])}
+            generations |= {str(item["name"]): str(item["generation"]) for item in answer.get("items", [])}
             if not answer.get("nextPageToken"):
-                return found
+                return generations
             page = f"&pageToken={quote(str(answer['nextPageToken']), safe='')}"
 
     def write(self, name: str, content: bytes) -> None:
@@ -106,7 +106,7 @@ class Bucket:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            connection = self._connected()
+            connection = self._open_connection()
             connection.request(method, target, body, headers)
             response = connection.getresponse()
             content = response.read(_MOST)
@@ -117,7 +117,7 @@ class Bucket:
             self.close()
         return response.status, {name.lower(): value for name, value in response.getheaders()}, content
 
-    def _connected(self) -> http.client.HTTPConnection:
+    def _open_connection(self) -> http.client.HTTPConnection:
         if self._connection is None:
             host = self._parts.netloc
             self._connection = (

@@ -66,34 +66,22 @@ def address_of(url: str) -> Address:
     return Address(parts.hostname, port, prefix, parts.netloc.encode(), parts.scheme == "https")
 
 
-class ServerConnection(asyncio.Protocol):
-    """One connection."""
+class ServerAnswer:
+    """The answer to one request; its state is its own, as its connection may serve another request before it is read.
 
-    def __init__(self, released: Callable[["ServerConnection"], None]) -> None:
-        self._released = released
-        self._head: asyncio.Future[ResponseHead] | None = None
-        self._ended: asyncio.Future[None] | None = None
-        self._method = b""
-        self._data = b""
-        self._body: BodyReader | None = None
+    Attributes:
+        head: Its head, once it has arrived.
+        ended: Done when its body has arrived.
+    """
+
+    def __init__(self, connection: "ServerConnection", method: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        self.head: asyncio.Future[ResponseHead] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.method = method
+        self._connection: ServerConnection | None = connection
         self._take: Callable[[bytes], None] | None = None
         self._early: list[bytes] = []
-        self._is_kept = False
-        self.is_closed = False
-        self.idle_since = 0.0
-
-    async def send(self, method: bytes, target: bytes, headers: Headers, body: bytes) -> ResponseHead:
-        """Send a request, and wait for the head of its answer.
-
-        Raises:
-            BrokenError: The connection broke.
-        """
-        loop = asyncio.get_running_loop()
-        self._head, self._ended = loop.create_future(), loop.create_future()
-        self._method, self._data, self._body, self._take, self._early = method, b"", None, None, []
-        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        self._transport.write(b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target, lines) + body)
-        return await self._head
 
     async def relay(self, take: Callable[[bytes], None]) -> None:
         """Pass the body's pieces on as they arrive, until its end.
@@ -105,21 +93,71 @@ class ServerConnection(asyncio.Protocol):
         early, self._early = self._early, []
         for piece in early:
             take(piece)
-        assert self._ended is not None  # noqa: S101 - for the type checker
-        await self._ended
+        await self.ended
 
-    def pause(self) -> None:
-        """Read no more for the time being: the client does not take it."""
-        if not self.is_closed:
+    def pause(self, *, is_paused: bool) -> None:
+        """Read no more for the time being, as the caller does not take it; or read again."""
+        if self._connection is not None:
+            self._connection.pause(is_paused=is_paused)
+
+    def abort(self) -> None:
+        """End the request at once."""
+        if self._connection is not None:
+            self._connection.abort()
+
+    def add(self, piece: bytes) -> None:
+        """Take a piece of the body from the connection."""
+        if self._take is not None:
+            self._take(piece)
+        else:
+            self._early.append(piece)
+
+    def finish(self, error: BrokenError | None = None) -> None:
+        """Note that the body has arrived, or that the connection broke before."""
+        self._connection = None
+        for future in (self.head, self.ended) if error else ():
+            if not future.done():
+                future.set_exception(error or BrokenError())
+                future.exception()  # retrieved: no task may wait for the second one
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+class ServerConnection(asyncio.Protocol):
+    """One connection.
+
+    Attributes:
+        is_closed: Whether it can serve no request.
+        idle_since: When its last answer ended, by the monotonic clock.
+    """
+
+    def __init__(self, released: Callable[["ServerConnection"], None]) -> None:
+        self._released = released
+        self._answer: ServerAnswer | None = None
+        self._data = b""
+        self._body: BodyReader | None = None
+        self._is_kept = False
+        self.is_closed = False
+        self.idle_since = 0.0
+
+    def send(self, method: bytes, target: bytes, headers: Headers, body: bytes) -> ServerAnswer:
+        """Send a request; its answer is to come."""
+        self._answer, self._data, self._body = ServerAnswer(self, method), b"", None
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        self._transport.write(b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target, lines) + body)
+        return self._answer
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Read no more for the time being, or again."""
+        if self.is_closed:
+            return
+        if is_paused:
             self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read again."""
-        if not self.is_closed:
+        else:
             self._transport.resume_reading()
 
     def abort(self) -> None:
-        """End the connection at once, and the request with it."""
+        """End the connection at once, and its request with it."""
         self.is_closed = True
         self._transport.abort()
 
@@ -136,26 +174,27 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
+        answer = self._answer
         try:
-            if self._body is not None:
-                self._read_body(self._body, data)
-            elif self._head is None or self._head.done():
+            if answer is None:
                 self._fail("the server sent what no request asked for")
+            elif self._body is not None:
+                self._read_body(answer, self._body, data)
             else:
                 self._data += data
-                self._read_head()
+                self._read_head(answer)
         except (HeadError, BodyError) as error:
             self._fail(str(error))
 
     def eof_received(self) -> bool:
         """See asyncio."""
-        if self._body is not None and not self._body.is_complete:
+        if self._answer is not None and self._body is not None:
             try:
                 self._body.end()
             except BodyError as error:
                 self._fail(str(error))
             else:
-                self._finish()
+                self._finish(self._answer)
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -163,9 +202,9 @@ class ServerConnection(asyncio.Protocol):
         self.is_closed = True
         self._fail("the connection was closed" if exc is None else type(exc).__name__)
 
-    def _read_head(self) -> None:
+    def _read_head(self, answer: ServerAnswer) -> None:
         while (end := self._data.find(END)) >= 0:
-            head = read_response_head(self._data[:end], self._method)
+            head = read_response_head(self._data[:end], answer.method)
             self._data = self._data[end + len(END) :]
             if head.status >= 200:
                 break
@@ -175,37 +214,32 @@ class ServerConnection(asyncio.Protocol):
             return
         self._body, self._is_kept = body_reader(head.framing), head.is_kept
         data, self._data = self._data, b""
-        assert self._head is not None  # noqa: S101 - for the type checker
-        if not self._head.done():
-            self._head.set_result(head)
-        self._read_body(self._body, data)
+        if not answer.head.done():
+            answer.head.set_result(head)
+        self._read_body(answer, self._body, data)
 
-    def _read_body(self, body: BodyReader, data: bytes) -> None:
+    def _read_body(self, answer: ServerAnswer, body: BodyReader, data: bytes) -> None:
         for piece in body.take(data):
-            if self._take is not None:
-                self._take(piece)
-            else:
-                self._early.append(piece)
+            answer.add(piece)
         if body.is_complete:
             self._is_kept = self._is_kept and not body.surplus
-            self._finish()
+            self._finish(answer)
 
-    def _finish(self) -> None:
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
-            self._body = self._head = None
-            if self._is_kept and not self.is_closed:
-                self.idle_since = time.monotonic()
-                self._released(self)
-            else:
-                self.is_closed = True
-                self._transport.close()
+    def _finish(self, answer: ServerAnswer) -> None:
+        self._answer = self._body = None
+        answer.finish()
+        if self._is_kept and not self.is_closed:
+            self._transport.resume_reading()
+            self.idle_since = time.monotonic()
+            self._released(self)
+        else:
+            self.is_closed = True
+            self._transport.close()
 
     def _fail(self, reason: str) -> None:
-        for future in (self._head, self._ended):
-            if future is not None and not future.done():
-                future.set_exception(BrokenError(reason))
-                future.exception()  # retrieved: no task may wait for the second one
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.finish(BrokenError(reason))
         if not self.is_closed:
             self.abort()
 

@@ -299,7 +299,7 @@ class CallerConnection(asyncio.Protocol):
                 self._pieces.append(piece)
                 self._size += len(piece)
         except BodyError as error:
-            self._fail_body(refusals.malformed(f"The body is not plain HTTP: {error}."))
+            self._fail_body(refusals.malformed_request(f"The body is not plain HTTP: {error}."))
             return
         if reader.is_complete:
             self._data, reader.surplus = reader.surplus, b""
@@ -372,7 +372,7 @@ class CallerConnection(asyncio.Protocol):
         self._wait(_LINGER_SECONDS, self._transport.abort)
 
     def _refuse_head(self, error: HeadError) -> None:
-        self._end_with(refusals.malformed(str(error), error.status))
+        self._end_with(refusals.malformed_request(str(error), error.status))
 
     def _end_slow_head(self) -> None:
         self._end_with(refusals.too_slow())

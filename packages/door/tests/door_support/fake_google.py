@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
@@ -15,22 +16,22 @@ class FakeGoogle:
         audiences: Audiences of identity tokens that were asked for.
     """
 
-    def __init__(self):
-        self.objects = {}
-        self.requests = []
+    def __init__(self) -> None:
+        self.objects: dict[str, tuple[str, bytes]] = {}
+        self.requests: list[str] = []
         self.is_down = False
-        self.audiences = []
+        self.audiences: list[str] = []
         self._generation = 100
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.host = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         self._server.close()
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         endpoint = f"http://{self.host}/storage/v1/"
         return {
             "GCE_METADATA_HOST": self.host,
@@ -38,7 +39,7 @@ class FakeGoogle:
             "DOOR_BUCKET": "keys-bucket",
         }
 
-    def put(self, name, content):
+    def put(self, name: str, content: bytes) -> None:
         self._generation += 1
         self.objects[name] = (str(self._generation), content)
 

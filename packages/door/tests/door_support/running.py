@@ -162,7 +162,7 @@ async def read_answer(reader):
     return Answer(int(line.split()[1]), headers, body)
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
