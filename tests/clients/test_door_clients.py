@@ -17,7 +17,7 @@ from tests.support.clients import environment, programs
 from tests.support.door.served_door import ServedDoor, served_door
 from tests.support.real_vllm import TIMEOUT, real_vllm
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients]
+pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(TIMEOUT)]
 
 TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser=gemma4")
 UNSENT = 32
@@ -142,7 +142,6 @@ def test_packages_on_top_of_openai_work_by_key(tmp_path: Path, package: str) -> 
 
 
 @pytest.mark.long
-@pytest.mark.timeout(TIMEOUT)
 def test_tokens_of_a_real_server_are_those_of_its_counters(tmp_path: Path) -> None:
     # A tiny model of random weights calls no tool, and writes no colour.
     by_chance = {

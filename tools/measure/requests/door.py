@@ -101,7 +101,8 @@ async def running_door() -> AsyncIterator[tuple[AnsweringServer, int, int, str, 
     """The server, its port, the door's, a key, and the door's process id."""
     server, key, port = AnsweringServer(), create_key_text(), free_port()
     async with FakeGoogle() as google:
-        google.put("keys.json", write_keys({key_id(key) or "": Key(hash_key(key), "team", MADE, tokens_per_day=10**12)}))
+        record = Key(hash_key(key), "team", MADE, tokens_per_day=10**12)
+        google.put("keys.json", write_keys({key_id(key) or "": record}))
         upstream = await asyncio.start_server(server.accept, "127.0.0.1", 0, backlog=2048)
         direct = upstream.sockets[0].getsockname()[1]
         variables = {"PORT": str(port), "DOOR_ADDRESS": "127.0.0.1", "DOOR_UPSTREAM": f"http://127.0.0.1:{direct}"}
