@@ -71,11 +71,6 @@ class StoredSeries:
         """The name of its metric in Cloud Monitoring."""
         return f"prometheus.googleapis.com/{self.family}/{self.kind}"
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What tells it from the other series of its resource."""
-        return self.family, self.kind, tuple(sorted(self.labels.items())), self.bounds
-
     def add(self, start: float, time: float, numbers: tuple[float, ...]) -> None:
         """Append a sample."""
         self.columns = self.columns or [array("d") for _ in numbers]

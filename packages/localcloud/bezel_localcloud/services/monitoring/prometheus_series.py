@@ -7,7 +7,7 @@ A scrape of a target is one row of the file, so a daemon that starts knows the s
 when they are first asked for. Without a time since when a target counts, a new series counts since the scrape before,
 and a counter that has fallen since its last sample. A target keeps its last 2,048 scrapes and more: beyond them every
 second one of the older half is dropped, but no last one before a counter began again, so that no increase is lost. All
-targets together keep 8,192 scrapes and 8 million numbers: beyond them the target goes that was written to least
+targets together keep 4,096 scrapes and 4 million numbers: beyond them the target goes that was written to least
 recently.
 """
 
@@ -26,7 +26,7 @@ from bezel_localcloud.routing.prometheus_samples import Buckets, ScrapedSample, 
 __all__ = ["Buckets", "PrometheusSeries", "ScrapedSample", "StoredSeries"]
 
 log = logging.getLogger(__name__)
-_MOST_OF_TARGET, _MOST_SCRAPES, _MOST_NUMBERS = 2048, 8192, 8_000_000
+_MOST_OF_TARGET, _MOST_SCRAPES, _MOST_NUMBERS = 2048, 4096, 4_000_000
 _SERIES_COST = 128  # what a series takes without samples, in numbers
 _MOMENT = 0.001  # seconds: the shortest interval of a count
 
@@ -109,17 +109,18 @@ class PrometheusSeries:
     def _add(self, target: _Target, time: float, sample: ScrapedSample, since: float | None) -> bool:
         """Add a sample, unless its series has one that is as new."""
         bounds = sample.value.bounds if isinstance(sample.value, Buckets) else ()
-        series = StoredSeries(sample.family, sample.kind, dict(sample.labels), target.resource, bounds)
-        series = target.series.get(series.key, series)
-        if series.times and series.times[-1] >= time:
+        key = (sample.family, sample.kind, tuple(sorted(sample.labels.items())), bounds)
+        series, size = target.series.get(key), 0
+        if series is None:
+            series = StoredSeries(sample.family, sample.kind, dict(sample.labels), target.resource, bounds)
+            size = _SERIES_COST
+        elif series.times[-1] >= time:
             return False
         numbers = _numbers(sample)
-        earlier = next((one for one in reversed(target.times) if one < time), None)
+        earlier = next((one for one in reversed(target.times) if one < time), None) if not series.times else None
         series.add(_start(series, time, numbers, since, earlier), time, numbers)
-        size = len(numbers) + 2
-        if series.key not in target.series:
-            target.series[series.key] = series
-            size += _SERIES_COST
+        target.series[key] = series
+        size += len(numbers) + 2
         target.size += size
         self._size += size
         return True
