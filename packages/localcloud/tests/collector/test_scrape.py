@@ -58,7 +58,21 @@ def test_the_text_format_is_read_with_its_escapes():
 
 
 @pytest.mark.parametrize(
-    "line", ["a", "a{", "a{b=c} 1", 'a{b="c"} x', "1a 1", "<html>", '{"a": 1}', 'a{b="c" d="e"} 1']
+    "line",
+    [
+        "a",
+        "a{",
+        "a{b=c} 1",
+        'a{b="c"} x',
+        "1a 1",
+        "<html>",
+        '{"a": 1}',
+        'a{b="c" d="e"} 1',
+        "a 1 2 3",
+        "a 1_0",
+        "a 1 # x",
+        "# TYPE a foo",
+    ],
 )
 def test_a_line_that_is_none_of_the_format_fails_the_scrape(line):
     with pytest.raises(ExpositionError):

@@ -129,7 +129,7 @@ class Instance:
         """
         self._announce(reason)
         self._serving, self._others = self._serving_process(command), dict(others)
-        dependencies = {container.name: container.depends_on for container in (self._spec, *self._spec.sidecars)}
+        dependencies = self._dependencies()
         tasks: dict[str, asyncio.Task[bool]] = {}
 
         async def start_in_turn(name: str) -> bool:
@@ -150,6 +150,10 @@ class Instance:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
 
+    def _dependencies(self) -> dict[str, tuple[str, ...]]:
+        """Name of each container -> names of those that it depends on."""
+        return {container.name: container.depends_on for container in (self._spec, *self._spec.sidecars)}
+
     def _announce(self, reason: str) -> None:
         self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
 
@@ -164,10 +168,12 @@ class Instance:
         return container
 
     async def _start_container(self, name: str) -> None:
+        self._running.append(name)  # before its start, which may be cancelled halfway
         await self._container(name).start()
         self._started_at = self._started_at or time.monotonic()
-        self._running.append(name)
         self._following.append(asyncio.create_task(self._follow(name)))
+        if self._end is not None:
+            await self._container(name).stop()
 
     async def _follow(self, name: str) -> None:
         """End the instance with a container."""
@@ -180,9 +186,19 @@ class Instance:
         return self._end
 
     async def _stop_all(self) -> None:
-        """Stop the containers, each before those that it depends on."""
-        for name in reversed(self._running):
+        """Stop the containers, each before those that it depends on, otherwise at the same time."""
+        stops: dict[str, asyncio.Task[None]] = {}
+        dependencies = self._dependencies()
+
+        async def stop_in_turn(name: str, after: list[str]) -> None:
+            await asyncio.gather(*(stops[other] for other in after))
             await self._container(name).stop()
+
+        for name in reversed(start_order(dependencies)):
+            if name in self._running:
+                after = [other for other in stops if name in dependencies[other]]
+                stops[name] = asyncio.create_task(stop_in_turn(name, after))
+        await asyncio.gather(*stops.values())
         self._ended_at = time.monotonic()
         self.exited.set()
 

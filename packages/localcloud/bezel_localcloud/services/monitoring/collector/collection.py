@@ -22,6 +22,7 @@ from bezel_localcloud.services.monitoring.collector.written_samples import sampl
 
 _FIRST, _READ_AGAIN = 10.0, 20.0  # seconds of the platform
 _LEAST = 1.0  # real seconds between two scrapes
+_LAST = 5.0  # real seconds for the last scrape; ten on Cloud Run for all that a container does after SIGTERM
 _WRITING = "monitoring.timeSeries.create"
 _API = "monitoring.googleapis.com"
 
@@ -120,7 +121,9 @@ class Collection:
     async def finish(self) -> None:
         """Scrape once more, at the end."""
         self.say("stderr", ["collector: stopping collector's prometheus receiver"])
-        await asyncio.gather(*(self._scrape(scraper) for scraper in self._scrapers))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST):
+                await asyncio.gather(*(self._scrape(scraper) for scraper in self._scrapers))
         self.say("stderr", ["collector: final scrape complete. Shutting down rest of pipeline"])
 
     async def _repeat(self, scraper: Scraper) -> None:
