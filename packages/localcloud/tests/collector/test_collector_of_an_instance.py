@@ -71,6 +71,12 @@ def series_of(cloud):
         store.close()
 
 
+def counters_of(cloud):
+    """The counter of each instance, in the order of their first scrapes."""
+    counters = [one for (family, _), one in series_of(cloud).items() if family == "fake_requests_total"]
+    return sorted(counters, key=lambda one: one.times[0])
+
+
 @pytest.mark.slow
 def test_a_server_is_scraped_after_its_start_at_intervals_and_at_its_end(lone):
     add_version(lone, CONFIGURATION)
@@ -86,9 +92,16 @@ def test_a_server_is_scraped_after_its_start_at_intervals_and_at_its_end(lone):
         assert front.get("/").status_code == 200
     # It scales to zero: the last scrape counts the last request, and the next instance begins at 0.
     until(lambda: lines_of(lone, "seen").count(EXITED) > ended, 20)
+    # The next one's server dies: the last scrape fails, and a further instance counts from 0 again.
     with lone.front("seen") as front:
         front.get("/")
-    until(lambda: lines_of(lone, "seen").count(EXITED) > ended + 1, 20)
+        until(lambda: any(one.columns[0][-1] == 1.0 for one in counters_of(lone)))
+        assert front.get("/die").status_code == 503
+        until(lambda: lines_of(lone, "seen").count(EXITED) > ended + 1, 20)
+        assert any("Failed to scrape Prometheus endpoint" in line for line in lines_of(lone, "seen"))
+        for _ in range(3):
+            front.get("/")
+    until(lambda: lines_of(lone, "seen").count(EXITED) > ended + 2, 20)
     series = series_of(lone)
     assert {family for family, _ in series} - {"up"} == {
         "fake_requests_total",
@@ -98,10 +111,10 @@ def test_a_server_is_scraped_after_its_start_at_intervals_and_at_its_end(lone):
         "scrape_samples_post_metric_relabeling",
         "scrape_series_added",
     }
-    counters = sorted(
-        (one for (family, _), one in series.items() if family == "fake_requests_total"), key=lambda one: one.times[0]
-    )
-    assert [one.columns[0][-1] for one in counters] == [2.0, 1.0]
+    counters = counters_of(lone)
+    assert [one.columns[0][-1] for one in counters] == [2.0, 1.0, 3.0]
+    second = counters[1].resource["instance"]
+    assert list(series["up", second].columns[0])[-2:] == [1.0, 0.0]
     assert counters[0].starts[0] < counters[0].times[0]
     first = counters[0]
     revision = lone.service("seen")["latestReadyRevision"].rpartition("/")[2]
@@ -122,8 +135,8 @@ def test_a_server_is_scraped_after_its_start_at_intervals_and_at_its_end(lone):
         "instance": f"{instance}:8080",
     }
     written = [line for line in lines_of(lone, "seen") if "samples were written" in line]
-    # A counter, a histogram with one bucket, and five about each scrape.
-    assert {int(line.split()[1]) % 9 for line in written} == {0}
+    # A counter, a histogram with one bucket, and five about each scrape, which one that failed has alone.
+    assert {int(line.split()[1]) % 9 for line in written} == {0, 5}
     lone.remove("seen")
 
 
