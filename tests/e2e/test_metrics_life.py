@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from bezel.planner.team.series_labels import series_matchers
 from localcloud_support.client import until
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
 
-STACK = "l4-qat"
+STACK, LEASE = "l4-qat", "v6e1-12b"
 POLICIES = "/monitoring/v3/projects/bezel-local/alertPolicies"
 SERIES = "/monitoring/v1/projects/bezel-local/location/global/prometheus/api/v1/query"
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
@@ -60,3 +61,19 @@ def test_figures_are_kept_watched_and_left_again(rehearsal: Rehearsal) -> None:
     assert gone.code == 0, gone.text
     rehearsal.start_cloud()
     assert not {"secrets", "services", "alertPolicies", "dashboards"} & set(rehearsal.exists())
+
+
+@pytest.mark.wide
+def test_a_leased_machine_writes_its_figures_and_its_alerts_read_them(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASE)
+    rehearsal.set("observability", {"alerts": True, "metrics": True}, LEASE)
+    first = rehearsal.local("up", LEASE, "--", *BOTH_PACKS)
+    assert first.code == 0, first.text
+    matchers = series_matchers(f"bezel-{LEASE}-gateway", leased=True)
+    written = f"sum by (instance) (max_over_time(vllm:generation_tokens_total{{{matchers}}}[1w]))"
+    (series,) = until(lambda: query(rehearsal, written), 60)
+    assert (series["metric"], float(series["value"][1]) >= 8) == ({"instance": f"bezel-{LEASE}:8000"}, True)
+    second = rehearsal.local("up", LEASE, "--", "--expect-no-changes")
+    assert second.code == 0, second.text
+    gone = rehearsal.local("down", LEASE)
+    assert gone.code == 0, gone.text

@@ -120,7 +120,8 @@ def _read_containers(server: FoundServer, fields: Fields, volumes: dict[str, Mou
     for each in containers:
         if each is not chosen:
             name = each.get("name") or each.get("image")
-            repair = "deploy it as a service of its own."
+            collects = "/cloud-run-gmp-sidecar" in str(each.get("image"))
+            repair = "set `observability.metrics: true`." if collects else "deploy it as a service of its own."
             server.leave("template.containers", name, "a stack's service has one container.", repair)
     container = Fields(chosen)
     container.take("name")

@@ -160,14 +160,14 @@ def _names(subject: Subject, number: str) -> dict[str, list[str]]:
     """The names that the report must not show, by kind."""
     bodies = [each.body for each in subject.requests.requests]
     templates = [body.get("template") or {} for body in bodies]
-    volumes = [volume.get("gcs") or {} for template in templates for volume in template.get("volumes") or ()]
+    volumes = [volume for template in templates for volume in template.get("volumes") or ()]
     containers = [each for template in templates for each in template.get("containers") or ()]
     variables = [entry.get("valueSource") or {} for each in containers for entry in each.get("env") or ()]
-    sources = [each.get("secretKeyRef") or {} for each in variables]
+    sources = [each.get("secretKeyRef") or {} for each in variables] + [each.get("secret") or {} for each in volumes]
     return {
         "PROJECT": [subject.project, number],
         "SERVICE": [str(body["name"]).rpartition("/")[2] for body in bodies if "name" in body],
-        "BUCKET": [*(str(volume.get("bucket") or "") for volume in volumes), *subject.buckets],
+        "BUCKET": [*(str((volume.get("gcs") or {}).get("bucket") or "") for volume in volumes), *subject.buckets],
         "SECRET": [str(source.get("secret") or "").rpartition("/")[2] for source in sources],
         "STACK": [subject.stack],
     }
