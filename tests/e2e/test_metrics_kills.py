@@ -28,6 +28,7 @@ def test_kills_while_figures_are_switched_on_and_off_converge(grounds: KillHarne
         for points, kept, containers in ((ON, True, 2), (OFF, False, 1)):
             rehearsal.set("observability", {"metrics": kept})
             for point in points:
+                rehearsal.start_cloud()  # the one before may have been it
                 killed_run(rehearsal, point)
             again = rehearsal.local("up", "l4-qat")
             assert again.code == 0, again.text

@@ -69,7 +69,7 @@ def test_a_leased_machine_writes_its_figures_and_its_alerts_read_them(rehearsal:
     rehearsal.set("observability", {"alerts": True, "metrics": True}, LEASE)
     first = rehearsal.local("up", LEASE, "--", *BOTH_PACKS)
     assert first.code == 0, first.text
-    matchers = series_matchers(f"bezel-{LEASE}-gateway", leased=True)
+    matchers = series_matchers(f"bezel-{LEASE}", leased=True)
     written = f"sum by (instance) (max_over_time(vllm:generation_tokens_total{{{matchers}}}[1w]))"
     (series,) = until(lambda: query(rehearsal, written), 60)
     assert (series["metric"], float(series["value"][1]) >= 8) == ({"instance": f"bezel-{LEASE}:8000"}, True)
