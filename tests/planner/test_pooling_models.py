@@ -68,6 +68,13 @@ def test_model_of_the_catalogue_that_would_pool_is_refused() -> None:
         make_plan(settings, project="acme-llm", stack="dev")
 
 
+def test_model_that_pools_has_no_latency_of_tokens_to_watch() -> None:
+    watched = {"alerts": True, "metrics": True, "max_ttft_seconds": 2}
+    assert plan(LLAMA, observability=watched).smoke.pooled_at is None
+    with pytest.raises(PlanError, match="its answers have no tokens"):
+        plan(BERT, observability=watched)
+
+
 def test_prompts_of_the_check_may_fill_the_context() -> None:
     smoke = {"prompt_tokens": 512}
     assert plan(BERT, smoke=smoke).smoke.prompt_tokens == 512

@@ -20,6 +20,7 @@ from bezel.planner.cost.price_rows import check_own_prices
 from bezel.planner.rules import platform_checks as platform
 from bezel.planner.rules.image_checks import check_image, is_own, recording_of, unrecorded_image
 from bezel.planner.rules.network_checks import check_ingress
+from bezel.planner.rules.observability_checks import check_objectives
 from bezel.planner.rules.process_limits import check_process
 from bezel.planner.rules.smoke_checks import check_smoke
 from bezel.planner.rules.storage_checks import check_own_copy, check_regional_buckets, check_weights
@@ -153,6 +154,7 @@ class Validation:
         self.problems += check_risks(settings, self.arguments, options)
         pools = self._pooled_at() is not None
         self.problems += check_serving(self.values, settings, leased=leased, pools=pools)
+        self.problems += check_objectives(settings, pools=pools)
         self.problems += check_process(self.arguments, settings.variables, leased=leased)
 
     @property

@@ -86,6 +86,18 @@ def check_observability(settings: Settings, *, leased: bool = False) -> Iterator
         yield from _uptime(settings)
 
 
+def check_objectives(settings: Settings, *, pools: bool) -> Iterator[Problem]:
+    """Refuse latencies of tokens for a model that pools, whose answers have none."""
+    for name in _OF_METRICS if pools else ():
+        if (value := getattr(settings.observability, name)) is not None:
+            yield Problem(
+                setting(f"observability.{name}"),
+                str(value),
+                "the model pools: its answers have no tokens, so the alert would never open.",
+                "remove it.",
+            )
+
+
 def _uptime(settings: Settings) -> Iterator[Problem]:
     key = setting("observability.uptime")
     if not settings.scaling.min_instances:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bezel.foundation import permissions
 from bezel.planner.assemble.quota import Need
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 
 _MOST_PERMISSIONS = 100  # of one testIamPermissions
 _ENABLING = "serviceusage.services.enable"  # by hand a deploy enables APIs, which a pipeline's account may not
@@ -56,6 +57,8 @@ def service_question(planned: Mapping[str, Any], later: str, *, exists: bool, ha
     template = body.get("template")
     if not has_account and isinstance(template, dict) and template.pop("serviceAccount", None):
         left_out.append("template.serviceAccount (the deploy creates it first)")
+    if isinstance(template, dict):
+        _drop_secrets_of_stack(template, left_out)
     if exists:
         title, params = "change of the service", {"validateOnly": "true"}
         return Question(title, "CLOUD_RUN_V2", "PATCH", name, params, body, tuple(left_out))
@@ -77,11 +80,15 @@ def for_localcloud(question: Question) -> Question:
     return replace(question, params=params, body=body, left_out=tuple(left_out))
 
 
-def permission_questions(project: str, *, leases: bool, addresses: bool = False) -> list[Question]:
+def permission_questions(
+    project: str, *, leases: bool, addresses: bool = False, metrics: bool = False
+) -> list[Question]:
     """The caller's permissions on the project, of those that a deploy needs."""
     roles = [permissions.DEPLOY, permissions.DEPLOY_RESOURCE_GRANTS, permissions.DEPLOY_WEIGHTS]
     if leases:
-        roles += [permissions.DEPLOY_LEASES, permissions.DEPLOY_PROJECT_GRANTS]
+        roles.append(permissions.DEPLOY_LEASES)
+    if leases or metrics:
+        roles.append(permissions.DEPLOY_PROJECT_GRANTS)
     if addresses:  # without those on record sets, which are granted for single names
         roles.append(permissions.DEPLOY_ADDRESSES)
     names = sorted({_ENABLING, *(name for role in roles for name in role.permissions)})
@@ -121,6 +128,22 @@ def missing_permissions(question: Question, content: Mapping[str, Any]) -> list[
     """The permissions that were asked for and that the answer lacks."""
     wanted: Iterable[str] = (question.body or {}).get("permissions") or ()
     return sorted({*wanted} - {*(content.get("permissions") or ())})
+
+
+def _drop_secrets_of_stack(template: dict[str, Any], left_out: list[str]) -> None:
+    """Remove the volumes of secrets that the deploy makes before the service, with their mounts."""
+    kept = []
+    for number, volume in enumerate(template.get("volumes") or ()):
+        secret = str((volume.get("secret") or {}).get("secret") or "").rpartition("/")[2]
+        if not secret.startswith(SECRETS_OF_STACKS):
+            kept.append(volume)
+            continue
+        left_out.append(f"template.volumes[{number}] (the deploy makes its secret first)")
+        for container in template.get("containers") or ():
+            mounts = container.get("volumeMounts") or ()
+            container["volumeMounts"] = [mount for mount in mounts if mount.get("name") != volume.get("name")]
+    if "volumes" in template:
+        template["volumes"] = kept
 
 
 def _drop_unknown(value: Any, path: str, later: str, left_out: list[str]) -> None:

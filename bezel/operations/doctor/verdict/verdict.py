@@ -94,7 +94,10 @@ class _Asking:
         asked: list[Asked] = []
         for request in services:
             asked += self._service(subject.project, request.body)
-        questions = permission_questions(subject.project, leases=has_leases, addresses=subject.has_address)
+        metrics = any(len(each.body["template"].get("containers") or ()) > 1 for each in services)
+        questions = permission_questions(
+            subject.project, leases=has_leases, addresses=subject.has_address, metrics=metrics
+        )
         questions += quota_questions(subject.project, subject.needs)
         return [*asked, *map(self._both, questions)]
 
