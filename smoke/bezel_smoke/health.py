@@ -101,9 +101,13 @@ class HealthCheckProvider(SmokeProvider):
         if _declares_more(_olds, _news) and not self._must_run(_olds, _news):
             news = {key: value for key, value in _news.items() if key != "__provider"}
             # What is declared no more stays noted: this deploy deletes it last, and may fail before.
-            return UpdateResult({**news, **kept, "resources": [*_olds["resources"], *_further(_olds, _news)]})
+            noted = {"resources": [*_olds["resources"], *_further(_olds, _news)], **_noted(_olds.get(_EARLIER))}
+            return UpdateResult({**news, **kept, **noted})
         outputs = self._outputs({**_with_earlier(_olds, _news), PASSED: kept[PASSED]})
-        return UpdateResult({key: value for key, value in outputs.items() if key != _EARLIER})
+        outputs.pop(_EARLIER, None)
+        declared = _news.get("resources") or ()
+        gone = [entry for entry in _olds.get("resources") or () if entry not in declared]
+        return UpdateResult({**outputs, **_noted(gone)})  # these are deleted last too
 
     def _must_run(self, olds: dict[str, Any], news: dict[str, Any]) -> bool:
         return differ(olds, news, self.settings) or _differs(_with_earlier(olds, news))
@@ -142,7 +146,12 @@ class HealthCheck(CheckResource, module="smoke", name="HealthCheck"):
 def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
     """The new properties, with the resources that the last check knew; an older version's check knew none."""
     earlier = olds.get("resources")
-    return news if earlier is None else {**news, _EARLIER: earlier}
+    return news if earlier is None else {**news, _EARLIER: [*(olds.get(_EARLIER) or ()), *earlier]}
+
+
+def _noted(earlier: "Sequence[Any] | None") -> dict[str, Any]:
+    """The property with what a deploy that ends before its deletions leaves; none where that is nothing."""
+    return {_EARLIER: [*earlier]} if earlier else {}
 
 
 def _declares_more(olds: dict[str, Any], news: dict[str, Any]) -> bool:

@@ -2,7 +2,8 @@
 
 What other stacks declare is not known in a deploy. So of a secret, or of a bucket that the program did not make, only a
 grant to everyone counts here; `bezel ci drift`, `bezel status` and `bezel doctor` judge the others too. And a deploy
-deletes last: what the last check knew as declared may still be there. Where there was no such check, grants, rules and
+deletes last: what the last check knew as declared may still be there, and what the one before knew where the last
+deploy was killed before it had deleted it. Where there was no such check, grants, rules and
 jobs may be left of a failed deploy, so only a grant to everyone counts. The minimum of a schedule, and the traffic of a
 gated rollout, are set beside or after the check.
 """
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 EARLIER = "earlier"
-"""Property of a check with the resources that the last one knew, which is not kept."""
+"""Property of a check with the resources that the last one knew; of these those are kept that are declared no more."""
 _MINIMUM = "scaling.minInstanceCount"
 _PROJECT = re.compile("projects/[^/]+")
 _LEFT = ("firewall rule ", "NAT ")

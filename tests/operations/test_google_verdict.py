@@ -123,7 +123,7 @@ def test_a_planned_service_is_accepted_and_nothing_is_created(client: GoogleClie
     assert control.inventory(endpoint) == before
 
 
-def test_the_secret_that_a_deploy_makes_is_not_asked_for_and_another_one_is() -> None:
+def test_a_secret_of_the_deploy_itself_is_not_asked_for() -> None:
     def asked(secret: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         service = with_value((*CONTAINER, "volumeMounts"), [{"name": "collector", "mountPath": "/etc/rungmp"}])
         service["template"]["volumes"] = [{"name": "collector", "secret": {"secret": secret}}]

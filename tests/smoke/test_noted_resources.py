@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pulumi.output import UNKNOWN
 
+from bezel_components.base.dynamic import Progress
 from bezel_smoke.base import SmokeError
 from bezel_smoke.health import HealthCheckProvider
 
@@ -81,3 +82,27 @@ def test_a_new_revision_is_checked_and_not_only_noted(monkeypatch: pytest.Monkey
     declared = news(resources=[SERVICE, GRANT], revision="llm-00002-def")
     with pytest.raises(SmokeError, match="cannot be read"):
         CHECK.update("id", OLDS, declared)
+
+
+class PassingCheck(HealthCheckProvider):
+    """A check that passes, and remembers what it took as declared before."""
+
+    earlier: list[Any]
+
+    def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:  # noqa: ARG002 - as it is called
+        self.earlier = props["earlier"]
+        return {"verdict": VERDICT, "passed": []}
+
+
+def test_what_a_deploy_deletes_last_is_known_to_one_more_check() -> None:
+    """A deploy that is killed after its check and before its deletions leaves it, and the next one deletes it."""
+    check = PassingCheck()
+    first = check.update("id", OLDS, news(resources=[SERVICE], revision="llm-00002-def")).outs
+    assert (first["resources"], first["earlier"]) == ([SERVICE], [JOB])
+    noted = CHECK.update("id", first, news(resources=[SERVICE, GRANT], revision="llm-00002-def")).outs
+    assert (noted["resources"], noted["earlier"]) == ([SERVICE, GRANT], [JOB])
+    second = check.update("id", first, news(resources=[SERVICE], revision="llm-00003-ghi")).outs
+    assert check.earlier == [JOB, SERVICE]
+    assert "earlier" not in second
+    third = check.update("id", second, news(resources=[SERVICE], revision="llm-00004-jkl")).outs
+    assert (check.earlier, "earlier" in third) == ([SERVICE], False)
