@@ -6,6 +6,7 @@ the stack keeps; hours and cost are of billed time. No request is sent to a serv
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, TypeVar
 
 from pydantic import Field
