@@ -15,6 +15,7 @@ TOKENS = (
     "ya29.AbcdefghijklmnopAbcdefgh",
     "ghp_AbcdefghijklmnopAbcdefgh",
     "sk-AbcdefghijklmnopAbcdefgh",
+    "bezel-k7m2p9q4-AbcdefghijklmnopAbcdefgh",
     "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2ln",
     *SECRETS,
 )

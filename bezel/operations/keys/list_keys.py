@@ -18,6 +18,10 @@ from bezel_door.key_file import Key
 from bezel_door.usage_file import KeyUsage
 
 
+# An instance of the door has a processor only while it serves.
+_DELAY = "the last seconds of an instance of the door are counted with its next request, or at its end"
+
+
 class ListKeysArguments(Arguments):
     """Which stack."""
 
@@ -106,7 +110,7 @@ def keys_result(stack: str, bucket: str, door_url: str, keys: Mapping[str, Key],
             _listed_key(each, key, now, _plain(day.get(each, none)), _plain(month.get(each, none)))
             for each, key in listed
         ),
-        notes=of_month.notes,
+        notes=(*of_month.notes, *((_DELAY,) if keys else ())),
     )
 
 

@@ -124,11 +124,22 @@ def _bill_of(context: Context, deployment: Deployment, since: float) -> _Paid:
             continue
         now = context.clock.now()
         end = min(now, lease.ends_at or now)
-        seconds = min(float(status.usd_so_far / status.usd_per_hour) * 3600, max(0.0, end - since))
-        amounts.append(status.usd_per_hour * Decimal(repr(seconds)) / 3600)
+        amounts.append(cost_within(status.usd_so_far, status.usd_per_hour, since=since, end=end))
         notes.append(f"idle time of {lease.name} is in the other parts, and earlier leases are not included")
     usd = None if None in amounts else sum((each for each in amounts if each is not None), Decimal(0))
     return _Paid(usd, Fraction(idle_usd) / Fraction(usd) if usd else Fraction(0), tuple(notes))
+
+
+def cost_within(usd_so_far: Decimal, usd_per_hour: Decimal, *, since: float, end: float) -> Decimal:
+    """The part of a lease's cost that falls within a time. Pure.
+
+    Args:
+        usd_so_far: Its cost from its begin to the end.
+        usd_per_hour: Its price, above 0.
+        since: Begin of the time, unix seconds.
+        end: End of both, unix seconds.
+    """
+    return min(usd_so_far, usd_per_hour * Decimal(repr(max(0.0, end - since))) / 3600)
 
 
 def _requests(context: Context, deployment: Deployment, since: float) -> tuple[int | None, tuple[str, ...]]:
