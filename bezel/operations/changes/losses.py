@@ -6,7 +6,7 @@ from bezel.operations.changes.plan import PlannedChange
 
 # Type -> what goes with it.
 _LOST = {
-    "gcp:storage/bucket:Bucket": "every object in it: a model's files and its compile cache, or a door's keys and their use",
+    "gcp:storage/bucket:Bucket": "every object in it, e.g. a model's files and its compile cache, or a door's keys",
     "gcp:storage/bucketObject:BucketObject": "the object's content",
     "gcp:secretmanager/secret:Secret": "every version of the secret",
     "gcp:artifactregistry/repository:Repository": "every image in it",

@@ -17,7 +17,6 @@ from bezel_base.text.shell import shell_word
 from bezel_door.key_file import Key
 from bezel_door.usage_file import KeyUsage
 
-
 # An instance of the door has a processor only while it serves.
 _DELAY = "the last seconds of an instance of the door are counted with its next request, or at its end"
 
