@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.operations.keys.shares import bill_parts, digits_of, split_amount
-from bezel.operations.keys.team_cost import cost_within
 from bezel.operations.keys.use import TeamUse, door_use, use_result
 from bezel.planner.base.money import round_usd
 from bezel_door.key_file import Key
@@ -88,13 +87,6 @@ def test_a_part_is_what_its_requests_needed(
     whole, prices = Decimal(usd) if usd else None, (Decimal(1), Decimal(price_out))
     parts = bill_parts(whole, teams, idle=Fraction(idle), requests=requests, prices=prices)
     assert ", ".join(f"{part.name} {part.usd}" for part in parts) == expected
-
-
-def test_a_lease_costs_in_a_month_what_falls_into_it() -> None:
-    month, hour = 1_788_220_800.0, 3600.0
-    for hours_so_far, ended_after, expected in ((10, 4, 4), (10, 40, 10), (10, -3, 0), (0, 5, 0)):
-        amount = cost_within(Decimal(hours_so_far * 2), Decimal(2), since=month, end=month + ended_after * hour)
-        assert amount == expected * 2
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_what_monitoring_does_not_say_is_named_and_is_not_0(cloud: DoorCloud, mo
     shares = cost_of(cloud)
     assert shares.usd is None
     assert {part.usd for part in shares.parts} == {None}
-    assert len([note for note in shares.notes if "no right" in note]) == 2
+    assert len([note for note in shares.notes if "no right" in note]) == 3
     assert "unknown USD" not in shares.model_dump_json()
 
 

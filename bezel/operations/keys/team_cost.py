@@ -17,10 +17,9 @@ from bezel.operations.deployment.deployed_door import door_of
 from bezel.operations.deployment.deployment import DeployedService, Deployment
 from bezel.operations.keys.shares import BillPart, bill_parts, digits_of
 from bezel.operations.keys.use import DoorUse, use_of
+from bezel.operations.report.spent import spent_since, sum_usd
 from bezel.operations.results import Result, Usd, utc
 from bezel.operations.service_use.service_metrics import instance_time, request_total
-from bezel.operations.service_use.service_use import service_use
-from bezel.operations.status.status import lease_status
 from bezel.planner.base.money import Priced, round_usd
 from bezel.planner.cost.token_cost import TokenCost
 from bezel_base.errors import UserError, one_line
@@ -98,48 +97,24 @@ def team_cost(context: Context, deployment: Deployment, since: float, tokens: To
 
 def _bill_of(context: Context, deployment: Deployment, since: float) -> _Paid:
     """What the servers cost since a moment."""
-    amounts: list[Decimal | None] = []
-    idle_usd, notes = Decimal(0), []
-    for service in (each for each in deployment.services if each.has_gpu):
-        where = f"{service.name} in {service.location}"
-        _, cost = service_use(context, service, since)
-        amounts.append(cost.usd)
-        if cost.usd is None:
-            notes.append(f"what {where} cost is not known: {cost.unknown_because}")
-            continue
+    spent = spent_since(context, deployment, since)
+    services = [service for service in deployment.services if service.has_gpu]
+    notes = [f"what {each.name} cost is not known: {each.unknown_because}" for each in spent if each.usd is None]
+    idle_usd, shares = Decimal(0), []
+    for service, cost in zip(services, spent, strict=False):  # leases come after them
         time = instance_time(context, service, since)
         if time.idle_share is None:
-            notes.append(f"idle time of {where} is in the other parts: {time.unknown_because}")
-        idle_usd += cost.usd * Decimal(time.idle_share or 0)
-    for lease in deployment.leases:
-        try:
-            status = lease_status(context, lease)
-        except UserError as error:
-            amounts.append(None)
-            notes.append(f"what {lease.name} cost is not known: {one_line(error)}")
-            continue
-        if status.usd_so_far is None or not status.usd_per_hour:
-            amounts.append(None)
-            notes.append(f"what {lease.name} cost is not known: its price or its end is not")
-            continue
-        now = context.clock.now()
-        end = min(now, lease.ends_at or now)
-        amounts.append(cost_within(status.usd_so_far, status.usd_per_hour, since=since, end=end))
-        notes.append(f"idle time of {lease.name} is in the other parts, and earlier leases are not included")
-    usd = None if None in amounts else sum((each for each in amounts if each is not None), Decimal(0))
-    return _Paid(usd, Fraction(idle_usd) / Fraction(usd) if usd else Fraction(0), tuple(notes))
-
-
-def cost_within(usd_so_far: Decimal, usd_per_hour: Decimal, *, since: float, end: float) -> Decimal:
-    """The part of a lease's cost that falls within a time. Pure.
-
-    Args:
-        usd_so_far: Its cost from its begin to the end.
-        usd_per_hour: Its price, above 0.
-        since: Begin of the time, unix seconds.
-        end: End of both, unix seconds.
-    """
-    return min(usd_so_far, usd_per_hour * Decimal(repr(max(0.0, end - since))) / 3600)
+            notes.append(f"idle time of {cost.name} is in the other parts: {time.unknown_because}")
+        shares.append(Fraction(time.idle_share or 0))
+        idle_usd += (cost.usd or 0) * Decimal(time.idle_share or 0)
+    notes += [
+        f"idle time of {lease.name} is in the other parts, and earlier leases are not included"
+        for lease in deployment.leases
+    ]
+    usd = sum_usd(spent)
+    # Without amounts each service counts alike.
+    alike = sum(shares, Fraction(0)) / max(1, len(shares))
+    return _Paid(usd, Fraction(idle_usd) / Fraction(usd) if usd else alike, tuple(notes))
 
 
 def _requests(context: Context, deployment: Deployment, since: float) -> tuple[int | None, tuple[str, ...]]:
