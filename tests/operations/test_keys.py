@@ -148,6 +148,24 @@ def test_the_first_key_of_two_writers_is_kept_too(cloud: DoorCloud) -> None:
     assert sorted(key.team for key in cloud.keys().values()) == ["first", "second"]
 
 
+def test_a_write_whose_answer_is_lost_makes_one_key(cloud: DoorCloud) -> None:
+    """Also where another writer comes between the write and the look at what became of it."""
+    cloud.after_write += [lambda: None]
+    text, identifier = text_and_id(create(cloud, team="search"))
+    cloud.after_write += [lambda: create_beside(cloud)]
+    other, _ = text_and_id(create(cloud, team="billing"))
+    assert sorted(key.team for key in cloud.keys().values()) == ["beside", "billing", "search"]
+    assert all(isinstance(judge_key(cloud.keys(), each, cloud.time()), tuple) for each in (text, other))
+    cloud.after_write += [lambda: create_beside(cloud)]
+    assert revoke(cloud, id=identifier).verdict == "done"
+    assert judge_key(cloud.keys(), text, cloud.time()) is KeyRefusal.REVOKED
+
+
+def create_beside(cloud: DoorCloud) -> None:
+    """Make a key of another team, as another writer does."""
+    create(cloud, team="beside")
+
+
 def test_a_key_that_is_revoked_while_it_is_replaced_stays_revoked(cloud: DoorCloud) -> None:
     text, identifier = text_and_id(create(cloud, team="search"))
     cloud.before_write.append(lambda: revoke(cloud, id=identifier))  # type: ignore[arg-type]

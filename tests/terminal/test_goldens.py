@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,9 @@ from bezel.operations.doctor.check import check
 from bezel.operations.doctor.doctor import Doctor
 from bezel.operations.keys.door_bucket import UseOfDays
 from bezel.operations.keys.list_keys import keys_result
+from bezel.operations.keys.shares import bill_parts
+from bezel.operations.keys.team_cost import NOT_INCLUDED, TeamCost
+from bezel.operations.keys.use import TeamUse, use_result
 from bezel.operations.plan.plan import PlanArguments, plan
 from bezel.operations.status.status import StatusArguments, status
 from bezel_base.terminal.layout import lay_out
@@ -98,6 +103,24 @@ def keys() -> Result:
     return keys_result("dev", "acme-dev-door", "https://dev-door-abcdefghij-uk.a.run.app", by_id, use, NOW)
 
 
+def teams() -> Result:
+    """Shares of a bill: two teams, callers past the door, and idle instances."""
+    uses = [
+        TeamUse(team=team, **use_result(KeyUsage(requests=requests, prompt_tokens=read)).model_dump())
+        for team, requests, read in (("search", 900, 1_200_000), ("billing", 60, 80_000))
+    ]
+    prices = (Decimal(1), Decimal(5))
+    parts = bill_parts(Decimal("212.345"), uses, idle=Fraction(3, 5), requests=1000, prices=prices)
+    return TeamCost(
+        since=datetime(2026, 9, 1, tzinfo=UTC),
+        usd=Decimal("212.345"),
+        parts=parts,
+        basis="tokens, one out as 5.0 in, as the plan estimates",
+        not_included=NOT_INCLUDED,
+        notes=("idle time of v6e4-moe is in the other parts, and earlier leases are not included",),
+    )
+
+
 def doctor() -> Doctor:
     """A machine without a login, and one warning."""
     checks = (
@@ -148,6 +171,7 @@ RESULTS: dict[str, Callable[[Deployed], Result]] = {
     "status": lambda cloud: status(cloud.context, StatusArguments(stack="dev")),
     "status-of-two": two_stacks,
     "keys": lambda _: keys(),
+    "teams": lambda _: teams(),
     "doctor": lambda _: doctor(),
     "bench": lambda _: bench(),
 }

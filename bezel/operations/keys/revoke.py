@@ -73,10 +73,16 @@ def apply_revoke(context: Context, plan: Plan) -> Outcome:
     arguments = RevokeArguments.model_validate(plan.arguments)
     check_place(context, plan)
 
+    is_written = False
+
     def revoke(keys: dict[str, Key]) -> tuple[dict[str, Key], tuple[str, ...]]:
+        nonlocal is_written
         now = time_of(context.clock.now())
         named = _named_keys(keys, arguments, now)
+        if is_written and not named:
+            return keys, tuple(change.name for change in plan.changes)  # it was written, and the answer was lost
         check(plan, _basis(context, bucket, named))
+        is_written = True
         return {**keys, **{each: replace(key, revoked=now) for each, key in named.items()}}, tuple(named)
 
     with DoorBucket.of_stack(context, arguments.stack) as bucket:

@@ -50,12 +50,14 @@ class DoorCloud:
         project: The cloud that has the bucket.
         now: Unix seconds, moved by hand.
         before_write: Called before each write of the keys; it may write first.
+        after_write: Called after each write of the keys, whose answer is then lost.
     """
 
     deployed: Deployed
     project: Project
     now: float = NOW
     before_write: list[Callable[[], None]] = field(default_factory=list)
+    after_write: list[Callable[[], None]] = field(default_factory=list)
     _one: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, call: Call) -> Answer | None:
@@ -66,6 +68,9 @@ class DoorCloud:
             self.before_write.pop(0)()
         with self._one:  # the store is that of one thread
             response = self.project.raw(call.method, f"{call.path}?{urlencode(call.query)}", call.body)
+        if call.method == "POST" and self.after_write:
+            self.after_write.pop(0)()
+            return Answer(reset=True)
         headers = {name: value for name, value in response.headers.items() if name.startswith("x-goog-")}
         return Answer(response.status_code, text=response.text, headers=headers)
 
