@@ -82,6 +82,17 @@ def test_what_was_counted_before_the_time_is_left_out(cloud: Deployed, prometheu
     assert next(each for each in report.latencies if each.name == "ttft").p50 is None
 
 
+def test_what_was_counted_before_a_gap_of_the_collector_is_left_out(cloud: Deployed, prometheus: Prometheus) -> None:
+    """The server runs since before the time, and its last sample before it is hours old."""
+    begin = NOW // 1800 * 1800 - 24 * HOUR
+    before = with_count("process_start_time_seconds", begin - 9 * HOUR)
+    prometheus.scrape(before, begin - 5 * HOUR)
+    prometheus.scrape(with_count("vllm:prompt_tokens_total", 296, before), begin + 5 * HOUR)
+    assert total(read(cloud, since="24h"), "prompt_tokens") == 100
+    prometheus.scrape(with_count("process_start_time_seconds", begin + HOUR), begin + 6 * HOUR, instance="b2")
+    assert total(read(cloud, since="24h"), "prompt_tokens") == 100 + 196
+
+
 def test_a_restart_between_two_samples_loses_nothing(cloud: Deployed, prometheus: Prometheus) -> None:
     """The next process has counted more at its first sample than the one before at its last."""
     begin = NOW // 1800 * 1800 - HOUR

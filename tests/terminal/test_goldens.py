@@ -26,13 +26,16 @@ from bezel.operations.keys.list_keys import keys_result
 from bezel.operations.keys.shares import bill_parts
 from bezel.operations.keys.team_cost import NOT_INCLUDED, TeamCost
 from bezel.operations.keys.use import TeamUse, use_result
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
 from bezel.operations.plan.plan import PlanArguments, plan
+from bezel.operations.report.report import StackReportArguments, report
 from bezel.operations.status.status import StatusArguments, status
 from bezel_base.terminal.layout import lay_out
 from bezel_door.key_file import Key
 from bezel_door.usage_file import KeyUsage
 from tests.support.operations.deployed import NOW, Deployed, deployed_stack, live_service, service_resource, state_of
 from tests.support.operations.deployed import SERVICE as PATH
+from tests.support.operations.prometheus_server import Prometheus, with_collector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from bezel.operations.results import Result
 
 ROOT = Path(__file__).parents[2]
+METRICS = (ROOT / "packages/simulated-vllm/tests/fixtures/vllm/metrics.txt").read_text(encoding="utf-8")
 GOLDENS = Path(__file__).with_name("goldens")
 HASH = "0" * 64
 HERE = Context(ROOT, {})
@@ -162,6 +166,16 @@ def two_stacks(cloud: Deployed) -> Result:
     return status(cloud.context, StatusArguments())
 
 
+def over_time(cloud: Deployed, show: Callable[[Context], Result]) -> Result:
+    """A result about the past of a stack, whose two servers ran yesterday and today."""
+    collected = Prometheus()
+    cloud.keep("dev", state_of(with_collector(), url="https://bezel-dev-abcdefghij-uk.a.run.app", model="gemma"))
+    cloud.server.routes[:0] = [collected.answer]
+    for hours, instance in ((30, "a1"), (29, "a1"), (3, "b2")):
+        collected.scrape(METRICS, NOW - hours * 3600, instance)
+    return show(cloud.context)
+
+
 RESULTS: dict[str, Callable[[Deployed], Result]] = {
     "plan": lambda _: plan(HERE, PlanArguments(stack="l4-qat-mtp")),
     "plan-all": lambda _: plan(HERE, PlanArguments(stack="l4-qat-mtp", all=True)),
@@ -172,6 +186,8 @@ RESULTS: dict[str, Callable[[Deployed], Result]] = {
     "status-of-two": two_stacks,
     "keys": lambda _: keys(),
     "teams": lambda _: teams(),
+    "metrics-since": lambda cloud: over_time(cloud, lambda it: metrics(it, MetricsArguments(stack="dev", since="24h"))),
+    "report": lambda cloud: over_time(cloud, lambda it: report(it, StackReportArguments(stack="dev", since="2d"))),
     "doctor": lambda _: doctor(),
     "bench": lambda _: bench(),
 }

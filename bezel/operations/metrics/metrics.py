@@ -26,7 +26,7 @@ from bezel.operations.serving.serving_fallback import PATH, serving_fallback
 from bezel.operations.vllm_metrics.figures import figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 from bezel.operations.vllm_metrics.series import keeps_series
-from bezel.operations.vllm_metrics.time_range import time_range
+from bezel.operations.vllm_metrics.time_range import TimeRange, time_range
 from bezel_base.errors import Problem, UserError
 
 _READS = 3
@@ -65,10 +65,11 @@ def metrics(context: Context, arguments: MetricsArguments, earlier: Metrics | No
     Raises:
         UserError: The backend has no such stack, or the server or the series could not be read.
     """
+    when = _time_of(arguments, context.clock.now())
     whole = context.deployment(arguments.stack)
     deployment = whole.of_one_region(arguments.region)
-    if arguments.since is not None:
-        return _since(context, deployment if arguments.region else whole, arguments)
+    if when is not None:
+        return _of_past(context, deployment if arguments.region else whole, arguments.since or DEFAULT, when)
     fallback = serving_fallback(context, deployment)
     instances = instances_of(context, deployment, None if fallback is None else fallback.service)
     path, remarks = (PATH, (fallback.note,)) if fallback else ("", deployment.region_notes)
@@ -130,19 +131,29 @@ def _end_of(earlier: Metrics) -> float:
     return earlier.course[-1].ends_at.timestamp() if earlier.course else 0.0
 
 
-def _since(context: Context, deployment: Deployment, arguments: MetricsArguments) -> Metrics:
-    """The metrics of the series since a time."""
-    since = arguments.since or DEFAULT
-    when = time_range(since, context.clock.now())
+def _time_of(arguments: MetricsArguments, now: float) -> TimeRange | None:
+    """The time of the past that is asked for; None for the present.
+
+    Raises:
+        UserError: It cannot be asked for, or others of the arguments are about the present.
+    """
+    if arguments.since is None:
+        return None
+    when = time_range(arguments.since, now)
     others = [f"--{name}" for name, is_set in (("seconds", arguments.seconds), ("wake", arguments.wake)) if is_set]
     if others:
         consequence = f"it asks no server, so that {' and '.join(others)} cannot hold."
-        raise UserError(Problem("--since", since, consequence, f"leave out {' and '.join(others)}, or --since."))
+        repair = f"leave out {' and '.join(others)}, or --since."
+        raise UserError(Problem("--since", arguments.since, consequence, repair))
+    return when
+
+
+def _of_past(context: Context, deployment: Deployment, since: str, when: TimeRange) -> Metrics:
+    """The metrics of the series of a time."""
     check_keeps_series(deployment, since)
     fields = {"stack": deployment.stack, "url": deployment.url, "simulated": deployment.is_simulated}
     unasked = {"instances": None, "instances_source": "not asked: the figures are of the past"}
-    remarks = deployment.region_notes if arguments.region else ()
-    return metrics_over_time(context, deployment, when, {**fields, **unasked, "notes": remarks})
+    return metrics_over_time(context, deployment, when, {**fields, **unasked, "notes": deployment.region_notes})
 
 
 def asleep(instances: Instances) -> str:

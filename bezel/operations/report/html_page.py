@@ -61,7 +61,7 @@ def _sections(report: Report, kind: str) -> Iterator[tuple[str, Element]]:
     traffic = make_section("traffic", "Traffic")
     if figures := list(_figures(report, kind)):
         add(traffic, el("div", {"class": "figures"}, *(draw_figure(figure) for figure in figures)))
-    add(traffic, _table("By day", DAY_HEADS, day_rows(report.days), "No series of this time."))
+    add(traffic, el("h3", {}, "By day"), _table("By day", DAY_HEADS, day_rows(report.days), "No series of this time."))
     yield "Traffic", traffic
     percentiles = _table("Percentiles", LATENCY_HEADS, latency_rows(report.latencies), "No series of this time.")
     yield "Latency", add(make_section("latency", "Latency"), percentiles)
@@ -90,7 +90,7 @@ def _figures(report: Report, kind: str) -> Iterator[Figure]:
     ttft = {"p50": lambda each: each.ttft_p50, "p99": lambda each: each.ttft_p99}
     yield from _figure(report, kind, "requests", "Requests", "requests in a window", requests)
     yield from _figure(report, kind, "tokens", "Tokens", "tokens in a window", tokens)
-    yield from _figure(report, kind, "ttft", "Time to the first token", "seconds", ttft)
+    yield from _figure(report, kind, "ttft", "Time to the first token", "seconds", ttft, log=True)
 
 
 def _figure(
@@ -100,8 +100,20 @@ def _figure(
     title: str,
     unit: str,
     values: dict[str, Callable[[Window], float | None]],
+    *,
+    log: bool = False,
 ) -> Iterator[Figure]:
-    """A chart over time; none where no window has a value."""
+    """A chart over time; none where no window has a value.
+
+    Args:
+        report: The report.
+        kind: Origin of the values.
+        name: Name of its anchor.
+        title: Its title.
+        unit: Title of the axis of the values.
+        values: Name of a line -> its value in a window.
+        log: Whether equal distances of that axis are equal factors.
+    """
     lines = []
     for label, value_of in values.items():
         points = [
@@ -114,7 +126,8 @@ def _figure(
     if not any(line.dots for line in lines):
         return
     times = f"hours since {report.since:%Y-%m-%d %H:%M} UTC"
-    chart = Chart(title, f"{unit}, {times}", lines, Axis(times, low=0.0), Axis(unit, low=0.0))
+    across = Axis(times, low=0.0, high=(report.until - report.since).total_seconds() / _HOUR)
+    chart = Chart(title, f"{unit}, {times}", lines, across, Axis(unit, log=log, low=None if log else 0.0))
     length = report.course[0].ends_at - report.course[0].begins_at
     caption = [f"Each point is the end of a window of {length.total_seconds() / 60:g} minutes, over all servers."]
     rows = [

@@ -27,6 +27,7 @@ COLLECTOR = "cloud-run-gmp-sidecar"
 """What the image of the collector beside a server is called."""
 _READERS = 8
 _MOST_RESTARTS = 8
+_LOOK_BACK = 86_400  # seconds before the time in which a server that ran may have no sample
 _TARGET = ("project_id", "location", "cluster", "namespace", "job", "instance")
 """Labels of the monitored resource, which tell one server from another."""
 Target = tuple[str, ...]
@@ -98,8 +99,10 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
     running = reader.windows(names.RUNNING, "max")
     if not running:
         return Served(when, notes=("nothing was written in this time",))
+    processes = reader.processes()
     with ThreadPoolExecutor(_READERS) as readers:
-        asked_restarts, asked_newest = readers.submit(reader.restarts), readers.submit(reader.newest, running)
+        asked_restarts = readers.submit(reader.restarts, processes)
+        asked_newest = readers.submit(reader.newest, running)
         kept = [each for each in KEPT_SERIES if each.name != names.RUNNING and (not chosen or each.name in chosen)]
         restarts = asked_restarts.result()
         gauges = {each.name: readers.submit(reader.windows, each.name, "max") for each in kept if each.kind == "gauge"}
@@ -127,7 +130,7 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
         servers=[
             sum(column[window + 1] is not None for column in targets.values()) for window in range(len(when.ends))
         ],
-        starts=sum(column[0] is None for column in targets.values()),
+        starts=sum(column[0] is None for column in _columns_by_target(processes or running, when).values()),
         restarts=number,
         notes=(note + more * unread,) if number else (),
     )
@@ -138,13 +141,31 @@ class _Reader:
 
     def __init__(self, promql: PromQl, selector: str, when: TimeRange) -> None:
         self._promql, self._selector, self._when = promql, selector, when
+        self._looks_back = False
 
     def windows(self, metric: str, over: str = "last") -> list[Series]:
-        """The last or the highest sample of each series in each window."""
-        return self._promql.over(f"{over}_over_time({self._range(metric)})", self._when)
+        """The last, the highest or the lowest sample of each series in each window."""
+        series = self._promql.over(f"{over}_over_time({self._range(metric)})", self._when)
+        if not self._looks_back or over != "last":
+            return series
+        before = self._promql.at(f"last_over_time({self._range(metric, _LOOK_BACK)})", self._when.start)
+        earlier = {_key(each.labels): each.points for each in before}
+        return [Series(each.labels, earlier.get(_key(each.labels), ()) + each.points) for each in series]
 
-    def _range(self, metric: str) -> str:
-        return f"{metric}{{{self._selector}}}[{self._when.step}s]"
+    def _range(self, metric: str, seconds: int = 0) -> str:
+        return f"{metric}{{{self._selector}}}[{seconds or self._when.step}s]"
+
+    def processes(self) -> list[Series]:
+        """The start of each server's process in each window.
+
+        From then on values before the time are looked for further back, where a server ran before the time without a
+        sample in the window before it.
+        """
+        series = self.windows(names.STARTED)
+        columns = [_column(each, self._when) for each in series]
+        firsts = [value for column in columns if column[0] is None for value in column if value is not None]
+        self._looks_back = any(started < self._when.start for started in firsts)
+        return self.windows(names.STARTED) if self._looks_back else series
 
     def newest(self, running: Sequence[Series]) -> float | None:
         """The time of the newest sample; a window tells its end only."""
@@ -154,11 +175,11 @@ class _Reader:
         samples = self._promql.at(self._range(names.RUNNING), last)
         return max((at for each in samples for at, _ in each.points), default=last)
 
-    def restarts(self) -> Restarts:
+    def restarts(self, processes: Sequence[Series]) -> Restarts:
         """The windows in which a process of a server was sampled that is not its first one."""
         oldest = _columns_by_target(self.windows(names.STARTED, "min"), self._when)
         restarted: defaultdict[int, dict[Target, float | None]] = defaultdict(dict)
-        for target, column in _columns_by_target(self.windows(names.STARTED), self._when).items():
+        for target, column in _columns_by_target(processes, self._when).items():
             last: float | None = None
             for place, started in enumerate(column):
                 first = started if target not in oldest else oldest[target][place]
