@@ -133,13 +133,16 @@ def test_series_of_localcloud_s_collector_are_what_the_server_counted(
 
 
 def mixed_load(url: str, scale: int) -> None:
-    """One-token answers, streams, n > 1, a list of prompts, a prompt twice, a stream that is left, refused calls."""
+    """One-token answers, streams, n > 1, a prompt twice, a stream that is left, refused calls.
+
+    Without lists of prompts: beside answers of one token they look like beam searches, and TTFT is then unknown.
+    """
     client = Client(url, "tiny-gemma4")
     long = "word " * 200
     calls = [
         lambda: client.whole(max_tokens=1),
         lambda: client.whole(max_tokens=12, n=2),
-        lambda: client.whole(prompt=["a b c", "d e f g"], max_tokens=6),
+        lambda: client.whole(prompt="a b c", max_tokens=6),
         lambda: client.stream(max_tokens=24),
         lambda: client.stream(prompt=long, max_tokens=9),
         lambda: client.stream(prompt=long, max_tokens=9),

@@ -9,7 +9,10 @@ import pytest
 from bezel.operations.report.report import ReportArguments, report
 from bezel.operations.report.result import Report
 from bezel_base.errors import UserError
+from bezel_door.key_file import Key, write_keys
+from bezel_door.usage_file import KeyUsage
 from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, service_resource, state_of
+from tests.support.operations.door_cloud import door_cloud
 from tests.support.operations.prometheus_server import Prometheus, with_collector
 from tests.support.rest.fake_google import Answer, Call
 
@@ -141,3 +144,18 @@ def test_a_wrong_argument_is_refused_before_anything_is_read(
     with pytest.raises(UserError, match=problem):
         made(cloud, **arguments)
     assert prometheus.calls == []
+
+
+@pytest.mark.slow
+def test_a_report_of_a_stack_with_a_door_has_the_use_by_team(tmp_path: Path) -> None:
+    with door_cloud(tmp_path) as stack:
+        stack.put("keys.json", write_keys({"aaaaaaaa": Key("0" * 64, "search", stack.time())}))
+        stack.use("2026-09-20", aaaaaaaa=KeyUsage(requests=30, prompt_tokens=1000, completion_tokens=100))
+        stack.use("2026-09-01", aaaaaaaa=KeyUsage(requests=5))  # before the time
+        with stack.context() as context:
+            result = report(context, StackReportArguments(stack="dev", html="door.html"))
+        assert result.teams is not None
+        assert [(team.team, team.requests, team.tokens) for team in result.teams] == [("search", 30, 1100)]
+        assert "search  30 requests, 1,100 tokens" in result.text()
+        assert "whole days UTC" in result.text()
+        assert ">search<" in (stack.deployed.folder / "door.html").read_text()

@@ -12,8 +12,9 @@ from tests.operations.test_lease_status import GATEWAY, lease_resources
 from tests.operations.test_metrics import TEXT
 from tests.support.leases.fake_lease_api import FakeLeaseApi
 from tests.support.leases.harness import LeaseHarness
-from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
+from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.operations.model_server import ModelServer
+from tests.support.operations.prometheus_server import Prometheus
 from tests.support.rest.fake_google import Answer
 
 FALLBACK = f"{SERVICE}-fallback"
@@ -74,3 +75,22 @@ def test_page_and_advice_say_that_the_fallback_serves(cloud: Deployed, world: Fa
     advice = advise(cloud.context, AdviseArguments(stack="dev"))
     assert any(note.startswith(f"{NOTE}; the log is that of the leased machines") for note in advice.notes)
     assert stack.paths <= {"/fallback/metrics", "/fallback/v1/chat/completions"}
+
+
+def test_leases_that_are_over_are_told_of_by_their_series(cloud: Deployed, world: FakeLeaseApi) -> None:
+    """Their series name the gateway, their cluster the leases; the gateway itself is not asked."""
+    stack, collected = LeasedStack(cloud, world, has_fallback=False), Prometheus()
+    state = state_of(GATEWAY, *lease_resources(stack.lease), url=cloud.server.url, plan={"metrics": {"interval": 30}})
+    cloud.keep("dev", state)
+    cloud.server.routes[:0] = [collected.answer]
+    recorded = TEXT[TEXT.index("# HELP") :]
+    target = {"cluster": "__lease__", "namespace": "gateway", "location": "us-east5-a"}
+    name = cloud.context.deployment("dev").region_services[0].name
+    collected.scrape(recorded, NOW - 7200, instance="dev-one", **{**target, "namespace": name})
+    collected.scrape(recorded, NOW - 7200, instance="other", **target | {"cluster": "gke"})
+    report = stack.metrics()
+    assert (report.source, report.starts, stack.paths) == ("series", 1, set())
+    assert sum(window.prompt_tokens or 0 for window in report.course) == 196
+    assert "no lease serves" in report.notes[0]
+    stack.lease.run()
+    assert stack.metrics().source == "instance"

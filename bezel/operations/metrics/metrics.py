@@ -22,7 +22,8 @@ from bezel.operations.metrics.result import Metrics
 from bezel.operations.results import utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.serving.serving_fallback import PATH, serving_fallback
+from bezel.operations.serving.serving_fallback import PATH, ServingFallback, serving_fallback
+from bezel.operations.status.status import lease_status, may_serve
 from bezel.operations.vllm_metrics.figures import figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 from bezel.operations.vllm_metrics.series import keeps_series
@@ -83,8 +84,9 @@ def metrics(context: Context, arguments: MetricsArguments, earlier: Metrics | No
         "simulated": deployment.is_simulated,
         "keys": keys,
     }
-    if not instances.is_awake and not arguments.wake:
-        notes = (asleep(instances), *remarks)
+    gone = _why_gone(context, deployment, instances, fallback)
+    if gone and not arguments.wake:
+        notes = (gone, *remarks)
         if keeps_series(deployment):
             when = time_range(DEFAULT, context.clock.now())
             if earlier is not None and when.end - _end_of(earlier) < _SERIES_SECONDS:
@@ -124,6 +126,16 @@ def metrics(context: Context, arguments: MetricsArguments, earlier: Metrics | No
         outcomes=outcomes_of(last, first),
         notes=(*notes, *notes_of(last, first), *remarks),
     )
+
+
+def _why_gone(context: Context, deployment: Deployment, instances: Instances, fallback: ServingFallback | None) -> str:
+    """Why no server is asked; "" where one is. Leases are looked at where series can tell in their place."""
+    if not instances.is_awake:
+        return asleep(instances)
+    leases = deployment.leases if keeps_series(deployment) and fallback is None else ()
+    if not leases or any(may_serve(lease_status(context, lease)) for lease in leases):
+        return ""
+    return "no lease serves: no machine is asked"
 
 
 def _end_of(earlier: Metrics) -> float:
