@@ -78,7 +78,10 @@ def own_url(outputs: Mapping[str, object]) -> str:
 
 
 def _addresses(stack: str, outputs: Mapping[str, object]) -> dict[str, str]:
-    """The address with a name of its own, and the URL of each region."""
+    """The address with a name of its own, the URL of each region, and the door for callers by key."""
+    door = {}
+    if outputs.get("door"):
+        door["door for keys"] = f"{outputs['door']}; `bezel keys create {shell_word(stack)}` makes a key"
     urls, address = _at(outputs, "urls"), _at(outputs, "address")
     rows = {"address": f"https://{address.get('domain')}, at {address.get('ip')}"} if address else {}
     if _at(address, "check").get("judged") is False:
@@ -86,8 +89,8 @@ def _addresses(stack: str, outputs: Mapping[str, object]) -> dict[str, str]:
         rows["callers"] = f"could not connect when a deploy last tried: {why}; {asked} tries again"
     named = _region_names(outputs)
     if len(named) < 2:
-        return {**rows, "url": own_url(outputs)}
-    return rows | {f"url {region}": str(urls.get(region, "")) for region in named}
+        return {**rows, "url": own_url(outputs), **door}
+    return rows | {f"url {region}": str(urls.get(region, "")) for region in named} | door
 
 
 def _region_names(outputs: Mapping[str, object]) -> list[str]:

@@ -294,3 +294,9 @@ def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> No
     text = summary("v6e4-moe", changed, behind="x")
     assert "an unknown price (unknown) so far" in text
     assert "0.30" not in text
+
+
+def test_tells_the_door_for_keys_where_there_is_one(outputs: dict[str, Any]) -> None:
+    shown = " ".join(summary("l4-qat", outputs | {"door": "http://127.0.0.1:4002"}, behind="x").split())
+    assert "door for keys http://127.0.0.1:4002; `bezel keys create l4-qat` makes a key" in shown
+    assert "door" not in summary("l4-qat", outputs, behind="x")

@@ -27,7 +27,7 @@ LIFE: dict[str, tuple[Any, ...]] = {
         ("engine", "after", "POST", "*/secrets"),
         ("localcloud", "before", "POST", f"{SECRET}:addVersion"),
         ("engine", "after", "POST", f"{SECRET}:addVersion"),
-        ("program", "after", "POST", services("us-east4")),
+        ("localcloud", "before", "POST", services("us-east4")),
         ("stand-in", "after", "POST", services("us-east4")),
     ),
     "changed": (

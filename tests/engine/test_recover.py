@@ -136,6 +136,13 @@ def test_a_resource_that_cannot_be_found_from_here_stops_everything() -> None:
     ).adopted == (URN,)
 
 
+def test_a_version_of_a_secret_that_a_stack_makes_is_made_again() -> None:
+    """Nothing names the version of a killed run, and it goes with its secret; one of a user's secret is asked about."""
+    inputs = {"secret": "projects/acme/secrets/bezel-stack-llm-door-program"}
+    engine = Engine([], [("creating", resource(VERSION, inputs=inputs)), ("creating", resource())], {ID})
+    assert engine.recover().adopted == (URN,)
+
+
 def test_what_a_destroy_has_taken_away_meanwhile_is_named_by_nothing() -> None:
     engine = Engine([], [("creating", resource(dependencies=[ACCOUNT], propertyDependencies={"x": [ACCOUNT]}))], {ID})
     assert engine.recover().adopted == (URN,)

@@ -53,6 +53,7 @@ def by_platform(reason: str, message: str = "") -> Report:
         ),
         ("door", '{"message": "the bucket of keys cannot be read or written: Cloud Storage answered HTTP 403"}'),
         ("door", "/door/door.pyz.bz2 is not the archive that this revision was deployed with, so it does not start"),
+        ("door", "Operation denied by org policy: constraints/run.managed.requireInvokerIam"),
         ("door", "the door cannot start: DOOR_BUCKET: expected the name of a bucket"),
         ("kv_cache", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`"),
         (

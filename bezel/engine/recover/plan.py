@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.engine.events.open_changes import OpenChange
-from bezel.engine.state.resource_ids import MAKES_NOTHING, derived_id
+from bezel.engine.state.resource_ids import MAKES_NOTHING, derived_id, is_harmless
 
 State = dict[str, Any]
 MASKED = "[secret]"
@@ -58,6 +58,8 @@ def plan_recovery(state: State, changes: Iterable[OpenChange], project: str | No
     resources: list[State] = deployment.setdefault("resources", [])
     for change in changes:
         if change.resource["type"] in MAKES_NOTHING:
+            continue
+        if change.kind == "creating" and is_harmless(change.resource["type"], change.resource.get("inputs") or {}):
             continue
         if change.kind == "creating":
             _adopt(result, resources, change, project)

@@ -8,8 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
+
 _SERVICE = "projects/{project}/locations/{location}/services/{name}"
 _REPOSITORY = "projects/{project}/locations/{location}/repositories/"
+_VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 _SECRET = "projects/{project}/secrets/{secretId}"  # noqa: S105 - a name
 _ACCOUNT = "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
 _POOL = "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
@@ -95,6 +98,16 @@ MAKES_NOTHING = frozenset(
         "pulumi-python:dynamic/smoke:ShortBenchmark",
     }
 )
+
+
+def is_harmless(kind: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether a resource that a killed run may have made can stay: the next `up` makes another one.
+
+    So a version of a secret that a stack makes for itself: what names a version names the one in the state, and all go
+    with the secret. A version of any other secret holds a user's value.
+    """
+    name = str(inputs.get("secret") or "").rpartition("/")[2]
+    return kind == _VERSION and name.startswith(SECRETS_OF_STACKS)
 
 
 def derived_id(kind: str, inputs: Mapping[str, Any], project: str | None) -> str | None:
