@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.report.report import ReportArguments, report
+from bezel.operations.report.report import StackReportArguments, report
 from bezel.operations.report.result import Report
 from bezel_base.errors import UserError
 from bezel_door.key_file import Key, write_keys
@@ -60,7 +60,7 @@ def monitoring(call: Call) -> Answer | None:
 
 
 def made(cloud: Deployed, **arguments: Any) -> Report:
-    return report(cloud.context, ReportArguments(stack="dev", **arguments))
+    return report(cloud.context, StackReportArguments(stack="dev", **arguments))
 
 
 def test_a_report_has_traffic_latency_failures_cost_and_hours(cloud: Deployed, prometheus: Prometheus) -> None:

@@ -45,7 +45,7 @@ def test_module_that_starts_a_real_vllm_has_a_timeout_above_its_wait(path: Path)
 
 
 def test_timeout_of_a_module_is_read() -> None:
-    assert len(MODULES) == 6
+    assert len(MODULES) == 7
     assert timeout_of("pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]\n") == 500
     assert timeout_of("pytestmark = [pytest.mark.timeout(TIMEOUT)]\n") == TIMEOUT
     assert timeout_of("pytestmark = [pytest.mark.timeout(2 * TIMEOUT)]\n") == 2 * TIMEOUT

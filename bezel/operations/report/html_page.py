@@ -20,10 +20,18 @@ from bezel.operations.report.result import (
 from bezel.operations.vllm_metrics.course import Window
 from bezel_bench.report.charts.axes import Axis
 from bezel_bench.report.charts.html import add, el
+from bezel_bench.report.charts.page_parts import (
+    bullets,
+    document,
+    draw_figure,
+    header,
+    make_section,
+    plain_table,
+    tiles,
+)
 from bezel_bench.report.charts.plot import Chart, Dot
 from bezel_bench.report.charts.plot import Line as ChartLine
 from bezel_bench.report.figure import Figure, Table
-from bezel_bench.report.page_parts import bullets, document, draw_figure, header, make_section, plain_table, tiles
 from bezel_bench.report.report import SIMULATED
 
 _HOUR = 3600.0

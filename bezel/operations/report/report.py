@@ -6,7 +6,6 @@ the stack keeps; hours and cost are of billed time. No request is sent to a serv
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -38,7 +37,7 @@ _TEXT = 300
 _T = TypeVar("_T")
 
 
-class ReportArguments(Arguments):
+class StackReportArguments(Arguments):
     """Which stack, over what time, and what is written."""
 
     stack: Stack
@@ -50,7 +49,7 @@ class ReportArguments(Arguments):
     )
 
 
-def report(context: Context, arguments: ReportArguments) -> Report:
+def report(context: Context, arguments: StackReportArguments) -> Report:
     """The report on a stack.
 
     Raises:
@@ -62,9 +61,11 @@ def report(context: Context, arguments: ReportArguments) -> Report:
     gaps: list[str] = []
     with ThreadPoolExecutor(3) as readers:
         asked_cost = readers.submit(spent_since, context, deployment, when.start)
-        asked_reached = readers.submit(_reached, context, deployment, when.start)
+        asked_reached = readers.submit(_platform_requests, context, deployment, when.start)
         asked_use = readers.submit(_part, lambda: _use(context, deployment, when), "use by team", gaps)
-        served = _part(lambda: _served(context, deployment, when, gaps), "traffic and latency", gaps) or Served(when)
+        served = _part(lambda: _read_served(context, deployment, when, gaps), "traffic and latency", gaps) or Served(
+            when
+        )
         spent, reached, use = asked_cost.result(), asked_reached.result(), asked_use.result()
     is_known = served.until is not None
     first, last = served.samples()
@@ -107,7 +108,7 @@ def report(context: Context, arguments: ReportArguments) -> Report:
     return made
 
 
-def _served(context: Context, deployment: Deployment, when: TimeRange, gaps: list[str]) -> Served:
+def _read_served(context: Context, deployment: Deployment, when: TimeRange, gaps: list[str]) -> Served:
     """What the servers did; nothing of a stack that keeps no series."""
     if not keeps_series(deployment):
         gaps.append(f"traffic and latency: {how_to_keep(deployment.stack)}")
@@ -117,7 +118,7 @@ def _served(context: Context, deployment: Deployment, when: TimeRange, gaps: lis
     return served
 
 
-def _reached(context: Context, deployment: Deployment, since: float) -> RequestTotal:
+def _platform_requests(context: Context, deployment: Deployment, since: float) -> RequestTotal:
     """Requests that reached the services which callers meet; unknown where those of one are."""
     totals = [request_total(context, service, since) for service in deployment.region_services]
     because = next((total.unknown_because for total in totals if total.number is None), "")

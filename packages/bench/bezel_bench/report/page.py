@@ -1,16 +1,13 @@
 """Self-contained HTML page of a report: no script, no request, each chart drawn as SVG.
 
-Owns what the page has, in its order. Leaves out how a part of it is written (`page_parts`).
+Owns what the page has, in its order. Leaves out how a part of it is written (`charts.page_parts`).
 """
 
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from bezel_bench.report.charts.html import add, el
-from bezel_bench.report.facts import has_output, measured_load, representative_load
-from bezel_bench.report.format import STATES, number, percent
-from bezel_bench.report.load_figures import COST, THROUGHPUT
-from bezel_bench.report.page_parts import (
+from bezel_bench.report.charts.page_parts import (
     bullets,
     document,
     draw_figure,
@@ -20,6 +17,9 @@ from bezel_bench.report.page_parts import (
     plain_table,
     tiles,
 )
+from bezel_bench.report.facts import has_output, measured_load, representative_load
+from bezel_bench.report.format import STATES, number, percent
+from bezel_bench.report.load_figures import COST, THROUGHPUT
 from bezel_bench.report.report import Report
 from bezel_bench.report.series import Subject
 
