@@ -76,6 +76,7 @@ def run_all(each: Served) -> list[programs.ClientCall]:
     return calls
 
 
+@pytest.mark.wide
 def test_official_libraries_work_unmodified_by_key(tmp_path: Path) -> None:
     with serve(tmp_path) as each:
         programs.assert_served(run_all(each), not_served=["models retrieve"])
@@ -88,7 +89,6 @@ def test_official_libraries_work_unmodified_by_key(tmp_path: Path) -> None:
     assert usage.requests > 40
 
 
-@pytest.mark.wide
 def test_curl_streams_by_key_and_its_tokens_are_the_servers(tmp_path: Path) -> None:
     body = f'{{"model":"{NAME}","messages":[{{"role":"user","content":"hi"}}],"max_tokens":8,"stream":true}}'
     with serve(tmp_path) as each:
@@ -103,6 +103,7 @@ def test_curl_streams_by_key_and_its_tokens_are_the_servers(tmp_path: Path) -> N
     assert (usage.completion_tokens, usage.estimated_requests) == (24, 0)
 
 
+@pytest.mark.wide
 def test_keys_and_limits_are_refused_as_the_library_reports_them(tmp_path: Path) -> None:
     with serve(tmp_path) as each:
         past = next(iter(each.door.keys.values())).created

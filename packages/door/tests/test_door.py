@@ -210,3 +210,110 @@ def test_answers_of_many_requests_at_once_reach_their_own_callers():
         return await asyncio.gather(*map(ask, range(20)))
 
     assert run(echo, steps) == list(range(20))
+
+
+def test_the_probe_passes_once_the_keys_were_read():
+    async def steps(door):
+        reader, writer = await door.connect()
+        writer.write(b"GET /door HTTP/1.1\r\nHost: x\r\n\r\n")
+        ready = await read_answer(reader)
+        door.google.is_down = True
+        door.later += 400
+        writer.write(b"GET /door HTTP/1.1\r\nHost: x\r\n\r\n")
+        down = await read_answer(reader)
+        writer.close()
+        door.google.is_down = False
+        return ready.status, down.status, down.code
+
+    assert run(answer_whole, steps) == (200, 503, "keys_unavailable")
+
+
+def test_models_are_listed_without_a_body_and_count_a_request_only():
+    async def steps(door):
+        answer = await door.ask("/v1/models?limit=1", method="GET")
+        return answer.status, door.received[0].line, await door.usage()
+
+    status, line, usage = run(answer_whole, steps)
+    assert (status, line) == (200, "GET /v1/models HTTP/1.1")
+    assert (usage.requests, usage.prompt_tokens, usage.estimated_requests) == (1, 0, 0)
+
+
+def test_a_chunked_body_arrives_with_its_length():
+    async def steps(door):
+        reader, writer = await door.connect()
+        lines = ["Transfer-Encoding: chunked", "Content-Type: application/json", "Expect: 100-continue"]
+        writer.write(door.head(headers=lines))
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+        for piece in (b'6\r\n{"mode', b"\r\n", b'a\r\nl":"gemma"\r\n1\r\n}\r', b"\n0\r\n\r", b"\n"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        answer = await read_answer(reader)
+        writer.close()
+        return answer.status, door.received[0].body, door.received[0].headers["content-length"]
+
+    assert run(answer_whole, steps) == (200, b'{"model":"gemma"}', "17")
+
+
+def test_a_caller_that_does_not_read_stops_the_server():
+    sent = []
+
+    async def endless(received):
+        await received.begin_stream()
+        while True:
+            await received.event({"choices": [{"index": 0, "delta": {"content": "x" * 60_000}}]})
+            sent.append(60_000)
+
+    async def steps(door):
+        reader, writer = await door.connect()
+        body = b'{"model": "gemma", "stream": true}'
+        writer.write(door.head(length=len(body)) + body)
+        await reader.readuntil(b"delta")
+        before, still = -1, 0
+        while still < 2000:  # turns of the loop in which nothing was sent
+            still = still + 1 if len(sent) == before else 0
+            before = len(sent)
+            await asyncio.sleep(0)
+        writer.transport.abort()
+        return sum(sent)
+
+    assert run(endless, steps) < 16_000_000
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_errors_of_the_server_pass_unchanged(path):
+    error = {"error": {"message": "no such model", "type": "NotFoundError", "code": 404}}
+
+    async def refuse(received):
+        await received.answer(404, error)
+
+    async def steps(door):
+        answer = await door.ask(path)
+        return answer.status, answer.document(), (await door.usage()).failures
+
+    assert run(refuse, steps) == (404, error, 1)
+
+
+def test_the_end_of_the_door_lets_a_stream_finish_and_counts_it():
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(received):
+        await received.begin_stream()
+        await received.event(chunk(1, 1))
+        begun.set()
+        await go.wait()
+        await received.event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+        await received.event(b"[DONE]")
+        await received.end_stream()
+
+    async def steps(door):
+        asked = asyncio.create_task(door.ask(document={"model": "gemma", "stream": True}))
+        await begun.wait()
+        door.stop.set()
+        await door.wait(lambda: door.google.requests[-1].startswith("POST"))
+        go.set()
+        return (await asked).body.endswith(b"[DONE]\n\n"), await door.usage()
+
+    whole, usage = run(slow, steps)
+    assert whole
+    assert (usage.requests, usage.completion_tokens) == (1, 2)

@@ -143,7 +143,7 @@ class RunningDoor:
     async def usage(self):
         """End the door; the counts of its key in the bucket."""
         self.stop.set()
-        await asyncio.wait_for(self.task, 15)
+        await self.task
         files = [content for name, (_, content) in self.google.objects.items() if name.startswith("usage/")]
         return sum_usage(read_usage(content).keys for content in files).get(key_id(self.key), KeyUsage())
 
@@ -214,4 +214,4 @@ async def running_door(script, **limits):
         finally:
             door.stop.set()
             upstream.close()
-            await asyncio.wait_for(door.task, 15)
+            await door.task
