@@ -44,6 +44,9 @@ class Objects:
         self._call("write", name)
         self.put(name, content)
 
+    def generations_fail(self):
+        raise GoogleError("denied")
+
     def close(self):
         pass
 
@@ -181,3 +184,56 @@ def test_a_file_of_use_that_cannot_be_read_is_left_out():
     reports, keys = asyncio.run(steps())
     assert "other.json is left out" in reports[0]
     assert keys == {ID: KEY}
+
+
+def test_an_exchange_that_stood_still_is_made_again_at_once():
+    """The CPU stops between requests: a call that was under way has failed when it runs again."""
+
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        one.now += 6
+        objects.is_down = True
+        one.sync.keep_up()
+        await asyncio.sleep(0)
+        one.now += 100
+        waiting = asyncio.create_task(one.sync.refresh())
+        await one.sync._exchange
+        objects.is_down = False
+        objects.put("keys.json", write_keys({}))
+        await waiting
+        return one.sync.keys
+
+    assert asyncio.run(steps()) == {}
+
+
+def test_requests_do_not_wait_for_a_bucket_that_failed_just_now():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        objects.is_down = True
+        await one.after(20)
+        calls = len(objects.calls)
+        one.now += 1
+        await one.sync.refresh()
+        return len(objects.calls) - calls, one.sync.keys
+
+    assert asyncio.run(steps()) == (0, {ID: KEY})
+
+
+def test_keys_stay_fresh_where_only_the_counts_cannot_be_written():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        write, objects.write = objects.write, lambda *_: objects.generations_fail()
+        one.use(5)
+        for _ in range(60):
+            await one.after(6)
+        objects.write = write
+        await one.after(6)
+        return one.sync.keys, "usage/2026-11-29/one.json" in objects.contents, "counts cannot" in one.reports[0]
+
+    assert asyncio.run(steps()) == ({ID: KEY}, True, True)

@@ -7,6 +7,7 @@ this instance's counts and reads the others'. Where the bucket cannot be read th
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -78,7 +79,7 @@ class BucketSync:
         self._generation = ""
         self._others: dict[str, tuple[str, UsageFile]] = {}
         self._read_at: float | None = None
-        self._failed_at: float | None = None
+        self._failed_at = self._failed_since = -math.inf
         self._exchange: asyncio.Task[None] | None = None
 
     async def refresh(self) -> None:
@@ -87,14 +88,18 @@ class BucketSync:
         Raises:
             KeysUnavailableError: The bucket could not be read for `OUTAGE_SECONDS`, or never.
         """
-        age = self._age()
+        age, now = self._age(), self._clock()
         if age <= FRESH_SECONDS:
             return
-        has_failed = self._failed_at is not None and 0 <= self._clock() - self._failed_at < _RETRY_SECONDS
-        if age > OLDEST_SECONDS and not (has_failed and self._read_at is not None):
-            # Shielded: a request that is cancelled must not cancel the exchange that others wait for.
-            await asyncio.shield(self._exchange or self._start())
-        elif not has_failed and self._exchange is None:
+        has_just_failed = 0 <= now - self._failed_at < _RETRY_SECONDS
+        if age > OLDEST_SECONDS and not (has_just_failed if age > OUTAGE_SECONDS else self._is_failing()):
+            # Twice: an exchange that stood still with the CPU may have failed since.
+            for _ in range(2):
+                # Shielded: a request that is cancelled must not cancel the exchange that others wait for.
+                await asyncio.shield(self._exchange or self._start())
+                if self._age() <= OLDEST_SECONDS or self._is_failing():
+                    break
+        elif self._exchange is None and not has_just_failed:
             self._start()
         if self._age() > OUTAGE_SECONDS:
             raise KeysUnavailableError
@@ -117,6 +122,10 @@ class BucketSync:
         age = self._clock() - self._read_at
         return age if age >= 0 else OLDEST_SECONDS + 1
 
+    def _is_failing(self) -> bool:
+        """Whether the bucket could not be read just now: then requests do not wait for it."""
+        return 0 <= self._clock() - self._failed_since <= OLDEST_SECONDS
+
     def _start(self) -> asyncio.Task[None]:
         self._exchange = exchange = asyncio.create_task(self._run())
         exchange.add_done_callback(self._end)
@@ -127,22 +136,27 @@ class BucketSync:
 
     async def _run(self) -> None:
         began = self._clock()
+        try:
+            await asyncio.to_thread(self._read_keys)
+        except (GoogleError, KeyFileError) as error:
+            self._failed_at, self._failed_since = self._clock(), began
+            self._report(f"the keys cannot be read: {error}")
+            return
+        self._read_at, self._failed_since = began, -math.inf
         files = self._ledger.take_changes()
         try:
-            await asyncio.to_thread(self._transfer, files, began)
-        except (GoogleError, KeyFileError) as error:
-            self._failed_at = self._clock()
+            await asyncio.to_thread(self._exchange_counts, files, began)
+        except GoogleError as error:
             self._ledger.keep_changes(day for day, _ in files)
-            self._report(f"the bucket of keys cannot be read or written: {error}")
+            self._report(f"counts cannot be exchanged: {error}")
             return
         self._ledger.set_others((_day_number(name), usage) for name, (_, usage) in self._others.items())
-        self._read_at, self._failed_at = began, None
 
-    def _transfer(self, files: list[tuple[int, UsageFile]], now: float) -> None:
-        """The calls of one exchange, in a thread: keys first, so that a failed write does not keep them from changing.
+    def _read_keys(self) -> None:
+        """Read the keys, in a thread.
 
         Raises:
-            GoogleError: A call failed.
+            GoogleError: They cannot be read.
             KeyFileError: The object is no file of keys.
         """
         change = self._objects.read(KEY_OBJECT, self._generation)
@@ -150,6 +164,13 @@ class BucketSync:
             generation, content = change
             keys = read_keys(content) if generation != "0" else {}
             self.keys, self._generation = keys, generation
+
+    def _exchange_counts(self, files: list[tuple[int, UsageFile]], now: float) -> None:
+        """Write these counts and read the others', in a thread.
+
+        Raises:
+            GoogleError: A call failed.
+        """
         for day, usage in files:
             self._objects.write(usage_object(_date(day), self._instance), write_usage(usage))
         if any(getattr(key, limit) is not None for key in self.keys.values() for limit in _LIMITS):

@@ -50,7 +50,8 @@ class Ledger:
         self._days: dict[int, dict[str, list[int]]] = {}
         self._minutes: dict[str, list[int]] = {}
         self._reserved: dict[str, int] = {}
-        self._others: list[tuple[int, UsageFile]] = []
+        self._others_in_day: dict[tuple[str, int], int] = {}
+        self._others_in_minute: dict[tuple[str, str], tuple[int, int]] = {}
         self._changed: set[int] = set()
 
     def begin(self, key_id: str, key: Key, reserved: int, now: float) -> Charge | LimitPassed:
@@ -92,7 +93,16 @@ class Ledger:
 
     def set_others(self, usages: Iterable[tuple[int, UsageFile]]) -> None:
         """Set the use by other instances: of each its day, as days since 1970."""
-        self._others = list(usages)
+        days: dict[tuple[str, int], int] = {}
+        minutes: dict[tuple[str, str], tuple[int, int]] = {}
+        for day, file in usages:
+            for key_id, usage in file.keys.items():
+                tokens = usage.prompt_tokens + usage.completion_tokens
+                days[key_id, day] = days.get((key_id, day), 0) + tokens
+            for key_id, use in file.minutes.items():
+                requests, tokens = minutes.get((key_id, use.minute), (0, 0))
+                minutes[key_id, use.minute] = (requests + use.requests, tokens + use.tokens)
+        self._others_in_day, self._others_in_minute = days, minutes
 
     def take_changes(self) -> list[tuple[int, UsageFile]]:
         """The days that changed since the last call, as they are now; a day before the last two is dropped."""
@@ -122,18 +132,13 @@ class Ledger:
         return None
 
     def _used_in_minute(self, key_id: str, now: float) -> tuple[int, int]:
-        minute, (_, requests, tokens) = int(now // _MINUTE), self._minute(key_id, now)
-        name = _minute_text(minute)
-        for _, usage in self._others:
-            use = usage.minutes.get(key_id)
-            if use is not None and use.minute == name:
-                requests, tokens = requests + use.requests, tokens + use.tokens
-        return requests, tokens
+        _, requests, tokens = self._minute(key_id, now)
+        others = self._others_in_minute.get((key_id, _minute_text(int(now // _MINUTE))), (0, 0))
+        return requests + others[0], tokens + others[1]
 
     def _used_in_day(self, key_id: str, now: float) -> int:
-        day, counts = int(now // _DAY), self._counts(key_id, now)
-        uses = [usage.keys.get(key_id) for other_day, usage in self._others if other_day == day]
-        return counts[_PROMPT] + counts[_COMPLETION] + sum(u.prompt_tokens + u.completion_tokens for u in uses if u)
+        counts = self._counts(key_id, now)
+        return counts[_PROMPT] + counts[_COMPLETION] + self._others_in_day.get((key_id, int(now // _DAY)), 0)
 
     def _release(self, charge: Charge, tokens: int) -> None:
         freed = min(charge.reserved, max(0, tokens))
