@@ -32,8 +32,8 @@ from bezel_door.http1.client import ServerConnections
 from bezel_door.http1.server import Bodies, CallerConnection
 from bezel_door.request_log import RequestLog
 
-BODIES: Final = 160 * 1024 * 1024
-"""Bytes of bodies that are held at a time, of the instance's 512 MiB."""
+BODIES: Final = 96 * 1024 * 1024
+"""Bytes of bodies that are held at a time: with what it takes to read one of them, two thirds of 512 MiB."""
 END_SECONDS: Final = 8.0
 """Time for requests under way when the instance ends: Cloud Run kills it after 10 s."""
 

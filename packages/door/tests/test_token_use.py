@@ -96,6 +96,7 @@ def test_an_error_in_a_stream_is_a_failure(event):
         ({"usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 10}}, Tokens(13, 2)),
         ({"usage": {"prompt_tokens": -1, "completion_tokens": True}}, None),
         ({"usage": None}, None),
+        ({"meta": {"billed_units": {"input_tokens": 4}}}, Tokens(4, 0)),
         ([], None),
     ],
 )
@@ -124,6 +125,7 @@ def test_a_reservation_is_the_text_and_the_stated_maximum(api, asked, prompt, re
 def test_an_answer_without_a_waiting_caller_is_estimated_by_its_time():
     asked = read_request(b'{"max_tokens":100,"n":2,"messages":[]}', Api.CHAT)
     assert estimated_tokens(asked, 1.0) == Tokens(0, 60, is_estimate=True)
+    assert estimated_tokens(read_request(b'{"input":"12345678"}', Api.WHOLE), 1.0) == Tokens(2, 0, is_estimate=True)
     assert estimated_tokens(asked, 1000.0) == Tokens(0, 200, is_estimate=True)
 
 

@@ -49,6 +49,7 @@ class RequestDocument:
         is_stream: Whether the answer is a stream of events.
         shows_usage: Whether the caller asked for the tokens at the end of the stream.
         shows_usage_often: Whether the caller asked for the tokens in every event.
+        computes_text: Whether the model writes an answer.
         prompts: Prompts; several only of completions.
         answers: Answers to all prompts together: `n` to each.
         prompt_tokens: An estimate: four bytes a token.
@@ -61,6 +62,7 @@ class RequestDocument:
     is_stream: bool
     shows_usage: bool
     shows_usage_often: bool
+    computes_text: bool
     prompts: int
     answers: int
     prompt_tokens: int
@@ -90,6 +92,7 @@ def read_request(content: bytes, api: Api) -> RequestDocument:
         is_stream=is_stream,
         shows_usage=shows,
         shows_usage_often=often,
+        computes_text=computes_text,
         prompts=prompts,
         answers=answers,
         prompt_tokens=prompt,

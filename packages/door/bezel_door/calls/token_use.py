@@ -56,12 +56,16 @@ def tokens_of_answer(content: bytes) -> Tokens | None:
         document = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    return tokens_of(document.get("usage")) if isinstance(document, dict) else None
+    if not isinstance(document, dict):
+        return None
+    meta = document.get("meta")
+    billed = meta.get("billed_units") if isinstance(meta, dict) else None  # Cohere's form, of /v2/embed
+    return tokens_of(document.get("usage")) or tokens_of(billed)
 
 
 def estimated_tokens(asked: RequestDocument, seconds: float) -> Tokens:
     """Tokens of a call whose whole answer its caller did not wait for."""
-    made = int(seconds * TOKENS_A_SECOND) * asked.answers
+    made = int(seconds * TOKENS_A_SECOND) * asked.answers if asked.computes_text else 0
     return Tokens(
         asked.prompt_tokens, made if asked.most_tokens is None else min(made, asked.most_tokens), is_estimate=True
     )

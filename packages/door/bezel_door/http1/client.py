@@ -19,6 +19,7 @@ _IDLE_SECONDS: Final = 15.0
 """Shorter than servers keep an idle connection: one that they close is not reused."""
 _MOST_IDLE: Final = 64
 _CONNECT_SECONDS: Final = 10.0
+_JOINED: Final = 65536  # a longer body is not copied into one write with its head
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 0.1
 
@@ -144,7 +145,12 @@ class ServerConnection(asyncio.Protocol):
         """Send a request; its answer is to come."""
         self._answer, self._data, self._body = ServerAnswer(self, method), b"", None
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        self._transport.write(b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target, lines) + body)
+        head = b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target, lines)
+        if len(body) > _JOINED:
+            self._transport.write(head)
+            self._transport.write(body)
+        else:
+            self._transport.write(head + body)
         return self._answer
 
     def pause(self, *, is_paused: bool) -> None:
