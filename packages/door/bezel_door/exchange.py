@@ -24,6 +24,8 @@ from bezel_door.http1.server import Bodies, Call, RefusedError
 from bezel_door.request_log import RequestLog
 
 _CLIENT_CLOSED: Final = 499
+_AFTER_A_RUN: Final = (502, 504)
+"""Statuses of the platform's pages where the server may have computed: the others are those of its front end alone."""
 _FORWARDED: Final = frozenset(
     b"accept content-type user-agent x-request-id anthropic-version anthropic-beta traceparent tracestate".split()
 )
@@ -112,7 +114,7 @@ class Exchange:
             if head.status < 400 or head.header(b"content-type").startswith(b"application/json"):
                 return head, answer
             # A page of the platform in front of the server: no error of vLLM's, which are JSON.
-            self._may_have_run = head.status not in (401, 403, 404, 429)
+            self._may_have_run = head.status in _AFTER_A_RUN
             answer.abort()
             if head.status != 401 or parts.identity is None or attempt:
                 raise RefusedError(self._refusal_of_page(head.status))
