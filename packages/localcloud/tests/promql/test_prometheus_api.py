@@ -62,6 +62,14 @@ def test_a_range_has_a_value_at_each_step(project):
     assert data(project.call("GET", f"{ROOT}/query_range", **query | {"query": "nothing"}))["result"] == []
 
 
+def test_elements_are_in_the_order_that_the_query_sorts_them_by(project):
+    series = "vllm:ttft_count or on(__name__) vllm:tokens_total or on(__name__) vllm:running"
+    for function, order in (("sort", [10 / 3, 10.0, 300.0]), ("sort_desc", [300.0, 10.0, 10 / 3])):
+        query = {"query": f"{function}({series})", "time": NOW}
+        result = data(project.call("GET", f"{ROOT}/query", **query))["result"]
+        assert [float(one["value"][1]) for one in result] == order
+
+
 def test_series_labels_and_kinds_are_listed(project):
     names = data(project.call("GET", f"{ROOT}/label/__name__/values"))
     assert names == ["vllm:running", "vllm:tokens_total", "vllm:ttft_bucket", "vllm:ttft_count", "vllm:ttft_sum"]

@@ -14,6 +14,7 @@ from bezel_localcloud.services.monitoring.promql.values import (
     Element,
     Labels,
     Vector,
+    mean,
     only_labels,
     total,
     without_labels,
@@ -21,7 +22,7 @@ from bezel_localcloud.services.monitoring.promql.values import (
 
 _OF_VALUES: dict[str, Callable[[Sequence[float]], float]] = {
     "sum": total,
-    "avg": lambda values: total(values) / len(values),
+    "avg": mean,
     "min": least,
     "max": greatest,
     "count": lambda values: float(len(values)),

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from bezel_localcloud.services.monitoring.promql.quantiles import quantile
 from bezel_localcloud.services.monitoring.promql.series import HALF_MOMENT
-from bezel_localcloud.services.monitoring.promql.values import Window, total
+from bezel_localcloud.services.monitoring.promql.values import Window, mean, total
 
 _THRESHOLD = 1.1  # of the average distance: a sample that is nearer to an edge stands for all up to it
 
@@ -98,14 +98,10 @@ def _extrapolation(window: Window, *, is_counter: bool) -> float | None:
     return result * ((covered + to_start + to_end) / covered) if covered else result
 
 
-def _mean(values: Sequence[float]) -> float:
-    return total(values) / len(values)
-
-
 def variance(values: Sequence[float]) -> float:
     """Mean square of the distances from the mean."""
-    mean = _mean(values)
-    return total([(value - mean) ** 2 for value in values]) / len(values)
+    middle = mean(values)
+    return mean([(value - middle) ** 2 for value in values])
 
 
 def _extreme(values: Sequence[float], pick: Callable[[list[float]], float]) -> float:
@@ -136,7 +132,7 @@ OF_WINDOW: dict[str, Callable[[Window], float | None]] = {
     "idelta": idelta,
     "resets": resets,
     "changes": changes,
-    "avg_over_time": lambda window: _mean(window.values),
+    "avg_over_time": lambda window: mean(window.values),
     "min_over_time": lambda window: least(window.values),
     "max_over_time": lambda window: greatest(window.values),
     "sum_over_time": lambda window: total(window.values),

@@ -50,12 +50,15 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "vector": FunctionSignature(("scalar",)),
     "time": FunctionSignature((), "scalar"),
 }
-_UNSERVED_NAMES = "acos acosh asin asinh atan atanh cos cosh day_of_month day_of_week day_of_year days_in_month deg"
-_UNSERVED_NAMES += " deriv double_exponential_smoothing first_over_time histogram_avg histogram_count"
-_UNSERVED_NAMES += " histogram_fraction histogram_quantiles histogram_stddev histogram_stdvar histogram_sum"
-_UNSERVED_NAMES += " holt_winters hour info label_join label_replace mad_over_time minute month pi predict_linear rad"
-_UNSERVED_NAMES += " sin sinh sort_by_label sort_by_label_desc tan tanh ts_of_first_over_time ts_of_last_over_time"
-_UNSERVED_NAMES += " ts_of_max_over_time ts_of_min_over_time year"
+_UNSERVED_NAMES = (
+    "acos acosh asin asinh atan atanh cos cosh day_of_month day_of_week day_of_year "
+    "days_in_month deg deriv double_exponential_smoothing end first_over_time histogram_avg "
+    "histogram_count histogram_fraction histogram_quantiles histogram_stddev histogram_stdvar "
+    "histogram_sum holt_winters hour info integral label_join label_replace mad_over_time "
+    "max_of min_of minute month pi predict_linear rad range sin sinh sort_by_label "
+    "sort_by_label_desc start start_timestamp step tan tanh ts_of_first_over_time "
+    "ts_of_last_over_time ts_of_max_over_time ts_of_min_over_time year"
+)
 UNSERVED_FUNCTIONS = frozenset(_UNSERVED_NAMES.split())
 AGGREGATIONS = dict.fromkeys(["sum", "avg", "min", "max", "count", "group", "stddev", "stdvar"], False)
 AGGREGATIONS |= dict.fromkeys(["topk", "bottomk", "quantile"], True)

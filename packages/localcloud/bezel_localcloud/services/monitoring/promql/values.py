@@ -69,6 +69,14 @@ def total(values: Sequence[float]) -> float:
         return sum(values)
 
 
+def mean(values: Sequence[float]) -> float:
+    """The mean, also where the sum is beyond the largest number."""
+    try:
+        return math.fsum(values) / len(values)
+    except (OverflowError, ValueError):
+        return total([value / len(values) for value in values])
+
+
 def quotient(dividend: float, divisor: float) -> float:
     """A quotient; by zero it is infinite, or NaN."""
     if divisor:
