@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from bezel_localcloud.services.monitoring.prometheus_series import Buckets, ScrapedSample
+from bezel_localcloud.services.monitoring.promql.answers import number_text
 from localcloud_support.client import PARENT
 from localcloud_support.in_process import Project
 
@@ -151,6 +152,13 @@ def test_platform_metrics_are_queried_by_their_names_in_promql(tmp_path):
     series = data(project.call("GET", f"{ROOT}/query", query=query, time=project.clock.time - 130))["result"]
     project.close()
     assert {one["metric"]["response_code_class"]: float(one["value"][1]) for one in series} == {"2xx": 6.0, "5xx": 3.0}
+
+
+def test_numbers_are_written_without_an_exponent():
+    texts = [
+        number_text(value) for value in (0.0, -0.0, 1e21, 2.5e-7, 1 / 3, float("inf"), -float("inf"), float("nan"))
+    ]
+    assert texts == ["0", "-0", "1" + "0" * 21, "0.00000025", "0.3333333333333333", "+Inf", "-Inf", "NaN"]
 
 
 def test_another_location_and_a_caller_without_a_token_are_refused(project):

@@ -18,7 +18,8 @@ def number_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    return format(Decimal(repr(value)), "f").removesuffix(".0")
+    text = repr(value)
+    return (format(Decimal(text), "f") if "e" in text else text).removesuffix(".0")
 
 
 def moment(time: float) -> float | int:
