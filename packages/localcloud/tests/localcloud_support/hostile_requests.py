@@ -33,6 +33,8 @@ TEXTS = [
     "NOT " * 900,
     "(" * 900,
     "assertion.a.all(b, assertion.a.all(c, true))",
+    "max_over_time(" * 20 + "vector(1)" + "[1h:1s])" * 20,
+    "sum by (a) (" * 49 + "a" + ")" * 49,
     "W10.W10.W10",
     "\x00",
     "..",

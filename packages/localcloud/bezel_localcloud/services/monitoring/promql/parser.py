@@ -37,7 +37,7 @@ from bezel_localcloud.services.monitoring.promql.syntax import (
 )
 from bezel_localcloud.services.monitoring.promql.tokens import QueryToken, read_tokens, seconds_of_duration, text_of
 
-_DEEPEST = 100  # parts within each other, a chain of operators included
+_DEEPEST = 50  # parts within each other, a chain of operators included
 _NAME = "__name__"
 _MATCHES = frozenset({"=", "!=", "=~", "!~"})
 
