@@ -33,10 +33,12 @@ def answer_of(application, verb, target, token="", *, body=b"", headers=()):
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 1),
     }
-    sent = []
+    sent, requests = [], [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
+        if not requests:  # the client stays, as a streamed answer waits to learn
+            await asyncio.Event().wait()
+        return requests.pop()
 
     async def send(message):
         sent.append(message)
