@@ -53,7 +53,11 @@ def test_a_dashboard_with_a_query_that_is_none_is_refused(project):
     refusal = project.refusal(400, "POST", DASHBOARDS, dashboard("sum(x"))["message"]
     place = "gridLayout.widgets[0].xyChart.dataSets[0].timeSeriesQuery.prometheusQuery"
     assert f"{place} had an invalid value: 1:6: parse error: unexpected end of input" in refusal
-    for query in ("sum(x)", "sum(x{${cluster}})", "label_join(x, 'a', 'b')"):
+    assert (
+        "1:18: parse error"
+        in project.refusal(400, "POST", DASHBOARDS, dashboard("sum(rate(x[${__interval}])"))["message"]
+    )
+    for query in ("sum(rate(x[${__interval}]))", "sum(x{${cluster}})", "label_join(x, 'a', 'b')"):
         project.ok("POST", DASHBOARDS, dashboard(query))
 
 

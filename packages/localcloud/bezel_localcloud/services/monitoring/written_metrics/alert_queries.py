@@ -3,7 +3,7 @@
 Source: PrometheusQueryLanguageCondition in the discovery document of Monitoring v3, and for the names of the platform's
 metrics cloud.google.com/monitoring/promql/promql-mapping (November 2026). Google validates that the metrics of a
 condition exist unless its `disableMetricValidation` is set; the words of that refusal are not published, so they are
-those of a filter's. A query of a dashboard with variables is not read.
+those of a filter's. A query of a dashboard with other variables than that of its step is not read.
 """
 
 import re
@@ -22,6 +22,7 @@ from bezel_localcloud.services.monitoring.written_metrics.queried_series import 
 _INTERVAL = 30.0  # seconds: evaluation intervals are multiples of it
 _LONGEST_NAME = 2048
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CHART_STEP = "${__interval}"  # what Google replaces by the step of the chart
 _VARIABLE = re.compile(r"\$(?:\{|\w)")
 _PARTS = ("", "_bucket", "_count", "_sum")
 
@@ -100,9 +101,9 @@ def dashboard_query_problems(dashboard: Any, where: str = "") -> Iterator[tuple[
             place = f"{where}.{name}".removeprefix(".")
             if name != "prometheusQuery" or not isinstance(value, str):
                 yield from dashboard_query_problems(value, place)
-            elif not _VARIABLE.search(value):
+            elif not _VARIABLE.search(query := value.replace(_CHART_STEP, "1m")):
                 try:
-                    parse(value)
+                    parse(query)
                 except QueryError as error:
                     yield place, str(error)
                 except UnservedPartError:
