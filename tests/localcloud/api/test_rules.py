@@ -69,6 +69,24 @@ def test_the_table_of_rules_is_the_committed_one():
                     "evidence": "listed in secret_manager/api.py and artifact_registry/api.py",
                 },
                 {
+                    "what": "several containers of an instance",
+                    "why": "share no network: the collector alone reaches another one; liveness probes of those that "
+                    "take no requests have no effect; the message about one that ends at its start is localcloud's",
+                    "evidence": "localcloud's own; bezel_localcloud/services/cloud_run/runtime/containers",
+                },
+                {
+                    "what": "secret volumes",
+                    "why": "show the version of the instance's start; on Cloud Run each read fetches it anew. The "
+                    "collector reads its configuration anew, as there",
+                    "evidence": "docs: Cloud Run, secrets; bezel_localcloud/core/files/secret_folders.py",
+                },
+                {
+                    "what": "collectors of Prometheus series",
+                    "why": "leave out metrics about themselves, target_info, labels of the scope, summaries, series "
+                    "without a type and retries; two scrapes are a second apart at least, whatever the clock",
+                    "evidence": "localcloud's own; bezel_localcloud/services/monitoring/collector",
+                },
+                {
                     "what": "jobs: a task that fails for good",
                     "why": "the other tasks continue, and the run's operation ends with the execution, without an "
                     "error; whether Cloud Run ends the others is not known, so a client has to read the execution",

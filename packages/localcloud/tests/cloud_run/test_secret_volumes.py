@@ -4,6 +4,7 @@ import base64
 import copy
 import io
 import json
+import stat
 import zipfile
 from types import SimpleNamespace
 
@@ -131,10 +132,11 @@ def test_a_secret_volume_that_cannot_be_read_fails_the_container(project):
     with pytest.raises(RevisionFailureError, match="by a command only"):
         command_of(project, {**template(), "containers": [{**template()["containers"][0], "command": []}]}, DEPLOYER)
     assert not project.cloud.layout.secret_files.exists()
-    command = command_of(project, template(item={"version": "latest"}), DEPLOYER)
+    command = command_of(project, template(item={"version": "latest", "mode": 0o660}), DEPLOYER)
     (folder,) = command.folders
     assert command.argv[1:] == ("-I", "-S", f"{folder}/app.pyz")
     assert (folder / "app.pyz").read_bytes() == b"x"
+    assert stat.S_IMODE((folder / "app.pyz").stat().st_mode) == 0o440  # nobody writes it
     project.ok("POST", f"{SECRETS}/app/versions/1:disable", {})
     with pytest.raises(RevisionFailureError, match="is in DISABLED state"):
         command_of(project, template(), DEPLOYER)

@@ -198,4 +198,49 @@ RULES = [
         "",
         "",
     ),
+    (
+        "a secret volume shows versions as files with their modes, by default one file with the secret's name",
+        [
+            "cloud_run/secret_volumes.a_program_of_python_reads_its_secrets_as_files",
+            "cloud_run/secret_volumes.a_volume_without_items_is_one_file_named_after_the_secret",
+            "cloud_run/secret_volumes.a_secret_volume_that_cannot_be_read_fails_the_container",
+        ],
+        RUN,
+        "schemas/GoogleCloudRunV2SecretVolumeSource/properties/items/description",
+        "If unspecified, the volume will expose a file whose name is the secret",
+    ),
+    (
+        "items of a secret volume have a path and a version; modes are from 0 to 0777",
+        ["cloud_run/secret_volumes.a_wrong_secret_volume_is_refused_with_its_field"],
+        RUN,
+        "schemas/GoogleCloudRunV2SecretVolumeSource/properties/items/description",
+        "they must specify a path and a version",
+    ),
+    (
+        "a container starts after those in dependsOn, and stops before them; all end with the first that ends",
+        [
+            "cloud_run/several_containers.containers_start_in_their_order_and_end_together",
+            "cloud_run/several_containers.a_sidecar_that_ends_at_its_start_leaves_no_instance",
+        ],
+        RUN,
+        "schemas/GoogleCloudRunV2Container/properties/dependsOn/description",
+        "must start before this container",
+    ),
+    (
+        "up to ten containers, one of them with a port; a container that another depends on has a startup probe",
+        [
+            "cloud_run/several_containers_checks.a_rule_for_several_containers_is_named_with_its_field",
+            "cloud_run/several_containers_checks.containers_within_every_rule_are_taken_up_to_ten",
+        ],
+        "messages in terraform-google-cloud-run#302 and cloud-run-samples#230; Cloud Run's page on sidecars",
+        "",
+        "",
+    ),
+    (
+        "limits and quotas of an instance hold for the sum of its containers",
+        ["cloud_run/several_containers_checks.a_revision_asks_for_the_sum_of_its_containers"],
+        "Cloud Run's page on limits, which has them for an instance",
+        "",
+        "",
+    ),
 ]

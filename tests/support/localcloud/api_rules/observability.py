@@ -179,4 +179,42 @@ RULES = [
         "schemas/Aggregation/properties/alignmentPeriod/description",
         "The value must be at least 60 seconds",
     ),
+    (
+        "the collector beside a server scrapes 10 s after its start, at each interval and at its end",
+        ["collector/collector_of_an_instance.a_server_is_scraped_after_its_start_at_intervals_and_at_its_end"],
+        "Google's page on the Managed Service for Prometheus sidecar; GoogleCloudPlatform/run-gmp-sidecar",
+        "",
+        "",
+    ),
+    (
+        "a RunMonitoring with an unknown field, a wrong interval or a rule on a protected label ends the collector",
+        [
+            "collector/run_monitoring.what_the_sidecar_ends_with_ends_the_collector_with_the_reason",
+            "collector/collector_of_an_instance.a_wrong_configuration_ends_the_instance_with_its_reason",
+        ],
+        "GoogleCloudPlatform/run-gmp-sidecar: confgenerator/config.go and its golden errors",
+        "",
+        "",
+    ),
+    (
+        "relabelling changes and drops series as Prometheus does",
+        ["collector/scrape.rules_change_series_as_those_of_prometheus_do"],
+        "recorded from prometheus/prometheus v0.316.0, model/relabel",
+        "",
+        "",
+    ),
+    (
+        "a point of a histogram counts two samples and one for each bucket that is not empty",
+        ["collector/scrape.a_histogram_is_one_sample_and_other_kinds_are_left_out"],
+        "Google's page on the cost of Managed Service for Prometheus",
+        "",
+        "",
+    ),
+    (
+        "Google's build of Prometheus writes counters from its first scrape on",
+        ["collector/machine_collector.counters_are_written_from_the_first_scrape_on"],
+        "GoogleCloudPlatform/prometheus: google/export/series_cache.go",
+        "",
+        "",
+    ),
 ]

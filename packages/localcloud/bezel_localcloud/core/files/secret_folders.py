@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _OWNER_READS = 0o400  # as root in a container does, whatever the mode
+_WRITING = 0o222  # which Cloud Run takes from every mode
 
 
 class FileContent(NamedTuple):
@@ -41,4 +42,4 @@ class SecretFolders:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600)
             path.write_bytes(file.content)
-            path.chmod(file.mode | _OWNER_READS)
+            path.chmod(file.mode & ~_WRITING | _OWNER_READS)
