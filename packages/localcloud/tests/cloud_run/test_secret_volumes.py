@@ -136,7 +136,7 @@ def test_a_secret_volume_that_cannot_be_read_fails_the_container(project):
     (folder,) = command.folders
     assert command.argv[1:] == ("-I", "-S", f"{folder}/app.pyz")
     assert (folder / "app.pyz").read_bytes() == b"x"
-    assert stat.S_IMODE((folder / "app.pyz").stat().st_mode) == 0o440  # nobody writes it
+    assert stat.S_IMODE((folder / "app.pyz").stat().st_mode) == 0o440  # without the right to write
     project.ok("POST", f"{SECRETS}/app/versions/1:disable", {})
     with pytest.raises(RevisionFailureError, match="is in DISABLED state"):
         command_of(project, template(), DEPLOYER)
