@@ -6,6 +6,7 @@
 - pulumi-language-yaml: runs Pulumi programs in YAML (tests of the Pulumi package).
 - pulumi-sdk-generator: writes the SDK of a Pulumi package for `pulumi package add`; its source is in tools/go.
 - promql-reference: answers PromQL queries with Prometheus's own engine, for tests of localcloud's; its source too.
+- scrape-reference: relabels series and reads metrics with Prometheus's own code, likewise.
 
 `... NAME -- ARGUMENTS` runs it with these arguments instead; where Go is missing it says so and does nothing, but in
 CI that is an error. Each is built once, in the cache outside the clone, from the pins in tools/go/NAME (go.mod and
@@ -51,6 +52,7 @@ PROGRAMS = {
     "pulumi-language-yaml": Program("."),
     "pulumi-sdk-generator": Program("."),
     "promql-reference": Program("."),
+    "scrape-reference": Program("."),
     # SQLite is its only database that needs no server.
     "gitea": Program("code.gitea.io/gitea", tags="sqlite,sqlite_unlock_notify", data=("templates", "options")),
 }

@@ -13,6 +13,7 @@ from bezel_localcloud.services.monitoring.collector.relabeling import relabel, r
 from bezel_localcloud.services.monitoring.collector.run_monitoring import Limits, ScrapeEndpoint
 from bezel_localcloud.services.monitoring.collector.scraper import ScrapeError, Scraper
 from bezel_localcloud.services.monitoring.collector.written_samples import samples_counted, written_samples
+from localcloud_support.scrape_questions import relabelings, texts
 
 TEXT = r"""
 # HELP llm:requests_total Requests.
@@ -108,20 +109,32 @@ def test_a_histogram_without_its_count_is_no_sample():
     ] == [Buckets((1.0,), (1.0, 2.0), 1.0)]
 
 
-RECORDED = json.loads((Path(__file__).parent / "relabelings.json").read_text())["cases"]
+ANSWERS = json.loads((Path(__file__).parent / "answers.json").read_text())
+"""Of Prometheus's own code, see `tools.traffic.scrape_answers`."""
 
 
 def test_rules_change_series_as_those_of_prometheus_do():
-    """Recorded from Prometheus' own code, see the file."""
-    changed = [relabel(case["labels"], [relabel_rule(rule) for rule in case["rules"]]) for case in RECORDED]
-    assert changed == [case["after"] for case in RECORDED]
-    assert {rule.get("action", "replace") for case in RECORDED for rule in case["rules"]} == {
-        "replace",
-        "keep",
-        "drop",
-        "hashmod",
-        "labeldrop",
-    }
+    questions = relabelings()
+    changed = [relabel(case["labels"], [relabel_rule(rule) for rule in case["rules"]]) for case in questions]
+    assert changed == ANSWERS["relabelings"]
+    assert None in changed
+
+
+def test_texts_are_read_and_refused_as_prometheus_does():
+    outcomes = []
+    for text, answer in zip(texts(), ANSWERS["texts"], strict=True):
+        try:
+            exposition = parse_exposition(text)
+            series = [[labels_of(part), value] for part, value in exposition.series]
+            outcomes.append((text, "", str(series), exposition.kinds))
+        except ExpositionError:
+            outcomes.append((text, "refused", "", {}))
+        expected = str([[labels, float(value)] for labels, value in answer["series"]])
+        if answer["error"]:
+            assert outcomes[-1][1] == "refused", text
+        else:
+            assert outcomes[-1] == (text, "", expected, answer["types"])
+    assert {outcome[1] for outcome in outcomes} == {"", "refused"}
 
 
 def test_labels_that_a_rule_keeps_are_the_protected_and_the_named_ones():
