@@ -31,6 +31,7 @@ from bezel_localcloud.services.monitoring.conditions import check_condition
 from tests.support.components.fake_engine import Declarations, declare
 
 ROOT = Path(__file__).parents[2]
+UNLIMITED: dict[str, Any] = {"alone": True, "rate_limited": False, "written": frozenset}
 POLICY = "monitoring/alertPolicy:AlertPolicy"
 CHANNEL = "monitoring/notificationChannel:NotificationChannel"
 DASHBOARD = "monitoring/dashboard:Dashboard"
@@ -55,10 +56,16 @@ def condition(alert: Threshold) -> dict[str, Any]:
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.id)
 def test_each_alert_uses_metrics_that_exist_as_they_can_be_used(alert: Alert) -> None:
     if isinstance(alert.condition, Threshold):
-        check_condition(condition(alert.condition), "x", alone=True, rate_limited=False)
+        check_condition(condition(alert.condition), "x", **UNLIMITED)
         return
     if isinstance(alert.condition, LogMatch):
-        check_condition({"conditionMatchedLog": {"filter": alert.condition.filter}}, "x", alone=True, rate_limited=True)
+        check_condition(
+            {"conditionMatchedLog": {"filter": alert.condition.filter}},
+            "x",
+            alone=True,
+            rate_limited=True,
+            written=frozenset,
+        )
         return
     named = re.findall(r"\b\w+_googleapis_com:\w+", alert.condition.query)
     by_prometheus_name = {prometheus_name(metric): metric for metric in metrics()}
@@ -98,7 +105,7 @@ def test_each_chart_uses_a_metric_that_exists_as_it_can_be_used() -> None:
         (data,) = tile["widget"]["xyChart"]["dataSets"]
         series = data["timeSeriesQuery"]["timeSeriesFilter"]
         body = {"filter": series["filter"], "comparison": "COMPARISON_GT", "aggregations": [series["aggregation"]]}
-        check_condition({"conditionThreshold": body}, "x", alone=True, rate_limited=False)
+        check_condition({"conditionThreshold": body}, "x", **UNLIMITED)
         (metric,) = re.findall(r'metric.type="([^"]+)"', series["filter"])
         split = [label.removeprefix("metric.labels.") for label in series["aggregation"].get("groupByFields", [])]
         assert set(split) <= set(metrics()[metric].labels)
@@ -198,10 +205,10 @@ def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
         "crossSeriesReducer": "REDUCE_MEAN",
     }
     body = {"filter": results_of("chat-1"), "comparison": "COMPARISON_LT", "aggregations": [aggregation]}
-    check_condition({"conditionThreshold": body}, "x", alone=True, rate_limited=False)
+    check_condition({"conditionThreshold": body}, "x", **UNLIMITED)
     wrong = {"conditionThreshold": {**body, "aggregations": [{**aggregation, "perSeriesAligner": "ALIGN_RATE"}]}}
     with pytest.raises(ApiError):
-        check_condition(wrong, "x", alone=True, rate_limited=False)
+        check_condition(wrong, "x", **UNLIMITED)
 
 
 @pytest.mark.parametrize(

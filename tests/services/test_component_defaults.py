@@ -42,6 +42,7 @@ DIFFERENT = {
     "TpuLeaseArgs": {"run_seconds"},
     "ServiceObservabilityArgs": {"labels"},
     "LeaseObservabilityArgs": {"labels"},
+    "CollectorConfigurationArgs": {"labels"},
 }
 CHECKS = (HealthCheckArgs, ShortBenchmarkArgs)
 _CODE = {each.__init__.__code__ for each in (ComponentArgs, *CHECKS)}
@@ -121,7 +122,7 @@ def program_of_all() -> None:
     terms = {**LEASED["lease"], "duration": "7d", "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5"}]}
     LeasedVllmService("by-day", **{**LEASED, "lease": terms}, observability=watched)
     fallback = {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"}
-    LeasedVllmService("watched", **LEASED, observability=watched, fallback=fallback)
+    LeasedVllmService("watched", **LEASED, observability={**watched, "metrics": True}, fallback=fallback)
 
 
 @pytest.fixture

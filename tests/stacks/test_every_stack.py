@@ -86,7 +86,7 @@ def test_every_setting_grants_roles_of_the_table_only_and_each_is_granted() -> N
         {"cron": f"0 {hour} * * *", "time_zone": "Europe/Berlin", "min_instances": count}
         for hour, count in ((8, 1), (9, 0))
     ]
-    cost = {"max_hourly_usd": 1.10, "max_idle_hourly_usd": 1.10}
+    cost = {"max_hourly_usd": 1.20, "max_idle_hourly_usd": 1.20}
     alerts, secrets = {"alerts": True, "metrics": True}, {"HF_TOKEN": "hf-token"}
     granted: set[tuple[str, str]] = set()
     for stack, changes in (

@@ -36,7 +36,7 @@ class MetricsSidecar(ComponentArgs):
     secret: str
     """Id of the secret with its configuration; see `CollectorConfiguration`."""
     cpu: float = 1
-    memory_mib: int = 512
+    memory_mib: int = 1024
 
     def cloud_run_container(self, server: str) -> cloudrunv2.ServiceTemplateContainerArgs:
         """Render the container of a Cloud Run revision.
