@@ -389,6 +389,12 @@ def _tells_its_end(plan: LeasePlan) -> bool:
     return plan.settings.observability.alerts and not plan.terms.hours
 
 
+def _matchers(plan: LeasePlan) -> str:
+    """Matchers of the series of its machines, and of its fallback where it has one."""
+    fallback = plan.fallback.service.name if plan.fallback else ""
+    return series_matchers(plan.gateway.name, leased=True, fallback=fallback)
+
+
 def _observability(plan: LeasePlan, children: Children, gateway: IdentityGateway) -> None:
     """What watches leases and gateway, where the stack file asks for it; made after the gateway, deleted before it."""
     chosen = plan.settings.observability
@@ -410,7 +416,7 @@ def _observability(plan: LeasePlan, children: Children, gateway: IdentityGateway
             for name in plan.terms.names
             for job in again_jobs(name, plan.terms.hours, plan.terms.zones[0].patience_seconds)
         ),
-        figures=server_figures(plan, series_matchers(plan.gateway.name, leased=True)),
+        figures=server_figures(plan, _matchers(plan)),
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )

@@ -62,7 +62,8 @@ def test_regions_share_one_configuration() -> None:
 
 @pytest.mark.slow
 def test_series_of_a_lease_are_its_gateway_s_and_a_fallback_has_its_own() -> None:
-    made = declare(lambda: deploy(lease_plan(fallback=FALLBACK, **KEPT)))
+    watched = {"observability": {"metrics": True, "dashboard": True}}
+    made = declare(lambda: deploy(lease_plan(fallback=FALLBACK, **watched)))
     metadata = made.one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"][0]["node"]["metadata"]
     assert "@sha256:" in metadata["bezel-collector-image"]
     (job,) = yaml.safe_load(metadata["bezel-collector-configuration"])["scrape_configs"]
@@ -72,6 +73,8 @@ def test_series_of_a_lease_are_its_gateway_s_and_a_fallback_has_its_own() -> Non
     assert [each["name"] for each in collectors([fallback])] == ["collector"]
     writers = [one for one in made.of("projects/iAMMember:IAMMember") if "metricWriter" in one.inputs["role"]]
     assert len(writers) == 2
+    names = f"{gateway.inputs['name']}|{fallback.inputs['name']}"
+    assert f'namespace=~\\"{names}\\"' in made.one("monitoring/dashboard:Dashboard").inputs["dashboardJson"]
 
 
 @pytest.mark.slow

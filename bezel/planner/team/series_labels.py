@@ -21,13 +21,16 @@ def collector_secret(service: str) -> str:
     return f"{SECRETS_OF_STACKS}{service}-collector"
 
 
-def series_matchers(namespace: str, *, leased: bool, location: str = "") -> str:
+def series_matchers(namespace: str, *, leased: bool, location: str = "", fallback: str = "") -> str:
     """Matchers of PromQL for the series of a service or a stack of leases; "" as location for those of all places.
 
     Args:
         namespace: Name of the service, or of the leases' gateway.
         leased: Whether machines write them.
         location: Region of the service, or zone of the machine.
+        fallback: Name of the service that serves while no lease does, whose series count too; "" without one.
     """
+    if fallback:
+        return f'cluster=~"{CLUSTER_OF_LEASES}|{CLUSTER_OF_SERVICES}",namespace=~"{namespace}|{fallback}"'
     place = f',location="{location}"' if location else ""
     return f'cluster="{CLUSTER_OF_LEASES if leased else CLUSTER_OF_SERVICES}",namespace="{namespace}"{place}'
