@@ -41,18 +41,19 @@ def by_key(outputs: Mapping[str, Any], key: str) -> httpx.Response:
     return chat(str(outputs["door"]), str(outputs["model"]), {"Authorization": f"Bearer {key}"})
 
 
-def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
-    rehearsal.set("cost.max_hourly_usd", 2)
-    up(rehearsal)
-    before = rehearsal.exists()
+def names_of_door(rehearsal: Rehearsal) -> list[str]:
+    """What exists of doors."""
+    kinds = rehearsal.exists().values()
+    return [str(name) for names in kinds if isinstance(names, list) for name in names if "-door" in str(name)]
 
+
+def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
+    rehearsal.set("cost.max_hourly_usd", 2)
     rehearsal.set("access", {"keys": True})
     up(rehearsal, "--", *BOTH_PACKS)
-    assert len(rehearsal.exists()["services"]) == 2
     key, url = put_key(rehearsal), str(rehearsal.outputs()["url"])
     assert chat(url, "m", {"Authorization": f"Bearer {key}"}).status_code in {401, 403}
-    up(rehearsal, "--", "--expect-no-changes")
 
     # A new revision reads the keys that there are.
     rehearsal.set("labels.team", "speech")
@@ -61,12 +62,12 @@ def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["message"]["content"]
     assert by_key(rehearsal.outputs(), create_key_text()).status_code == 401
+    assert names_of_door(rehearsal)
 
-    rehearsal.set("labels.team", None)
-    rehearsal.set("access", {"keys": False})
+    rehearsal.set("access", None)
     up(rehearsal)
     assert "door" not in rehearsal.outputs()
-    assert rehearsal.exists() == before
+    assert names_of_door(rehearsal) == []
 
 
 @pytest.mark.wide
@@ -87,10 +88,21 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     gone = rehearsal.local("down", LEASED)
     assert gone.code == 0, gone.text
     rehearsal.start_cloud()
-    exists = rehearsal.exists()
-    assert [
-        name
-        for kind in ("services", "secrets", "accounts", "buckets")
-        for name in exists.get(kind, ())
-        if "door" in str(name)
-    ] == []
+    assert names_of_door(rehearsal) == []
+
+
+@pytest.mark.wide
+def test_keys_and_figures_over_time_are_on_together_and_off(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
+    rehearsal.set("cost", {"max_hourly_usd": 2})
+    rehearsal.set("observability", {"metrics": True})
+    rehearsal.set("access", {"keys": True})
+    up(rehearsal, "--", *BOTH_PACKS)
+    secrets = [str(name).rpartition("/")[2] for name in rehearsal.exists()["secrets"]]
+    assert sorted(secrets) == ["bezel-stack-bezel-l4-qat-collector", "bezel-stack-bezel-l4-qat-door-program"]
+    up(rehearsal, "--", "--expect-no-changes")
+    rehearsal.set("observability", None)
+    rehearsal.set("access", None)
+    up(rehearsal)
+    assert not rehearsal.exists().get("secrets")
+    assert len(rehearsal.exists()["services"]) == 1
