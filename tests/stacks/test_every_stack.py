@@ -86,11 +86,12 @@ def test_every_setting_grants_roles_of_the_table_only_and_each_is_granted() -> N
         {"cron": f"0 {hour} * * *", "time_zone": "Europe/Berlin", "min_instances": count}
         for hour, count in ((8, 1), (9, 0))
     ]
-    cost = {"max_hourly_usd": 1.20, "max_idle_hourly_usd": 1.20}
+    cost = {"max_hourly_usd": 1.50, "max_idle_hourly_usd": 1.50}
     alerts, secrets = {"alerts": True, "metrics": True}, {"HF_TOKEN": "hf-token"}
     granted: set[tuple[str, str]] = set()
     for stack, changes in (
         ("l4-qat", {"scaling": {"schedule": schedule}, "cost": cost, "observability": alerts, "secrets": secrets}),
+        ("l4-qat", {"access": {"keys": True}, "cost": cost}),
         ("l4-qat", {"access": {"public": True}}),
         ("v6e1-12b", {"lease": zone | hours, "observability": alerts}),
         ("v6e1-12b", {"lease": zone | hours | {"back_end": "flex_start_vm"}, "network": {"nat": True}}),
