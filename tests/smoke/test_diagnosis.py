@@ -43,6 +43,16 @@ def by_platform(reason: str, message: str = "") -> Report:
     return Report(conditions=(Condition("Ready", "CONDITION_FAILED", reason, message),), lines=("INFO starting",))
 
 
+def test_a_secret_that_a_stack_makes_is_not_asked_for() -> None:
+    name = "projects/42/secrets/bezel-stack-llm-door-program"
+    text = f"Secret {name}/versions/1 was not found or cannot be read: it is in DESTROYED state."
+    of_stack = diagnose(by_platform("SECRETS_ACCESS_CHECK_FAILED", text))
+    assert "which the stack makes for itself" in of_stack.cause
+    assert "pulumi up --refresh" in of_stack.repair
+    of_user = diagnose(by_platform("SECRETS_ACCESS_CHECK_FAILED", text.replace("bezel-stack-llm-door-program", "hf")))
+    assert "bezel secret set hf" in of_user.repair
+
+
 @pytest.mark.parametrize(
     ("kind", "line"),
     [
@@ -51,7 +61,7 @@ def by_platform(reason: str, message: str = "") -> Report:
             "gpu_memory",
             "ValueError: Free memory on device (20.1/22.03 GiB) on startup is less than desired GPU memory utilization",
         ),
-        ("door", '{"message": "the bucket of keys cannot be read or written: Cloud Storage answered HTTP 403"}'),
+        ("door", '{"message": "the keys cannot be read: Cloud Storage answered HTTP 403 for keys.json"}'),
         ("door", "/door/door.pyz.bz2 is not the archive that this revision was deployed with, so it does not start"),
         ("door", "Operation denied by org policy: constraints/run.managed.requireInvokerIam"),
         ("door", "the door cannot start: DOOR_BUCKET: expected the name of a bucket"),
