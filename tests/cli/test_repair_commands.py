@@ -109,6 +109,7 @@ RUN_BY = {
     "localcloud serve": "packages/localcloud/tests/test_command_process.py",
     "localcloud start": "packages/localcloud/tests/test_command_process.py",
     "localcloud stop": "packages/localcloud/tests/test_command_process.py",
+    "bezel keys create": "tests/cli/test_keys_command.py",
     "bezel recover": "tests/e2e/test_kill_points.py",
     "bezel stack edit": "tests/operations/test_stack_edit.py",
     "bezel secret set": "tests/cli/test_secret_command.py",

@@ -52,6 +52,7 @@ VERBATIM = {
     **dict.fromkeys(
         ("destroy", "weights_copy", "quota_request", "stack_edit", "recover"), "the difference of a stack file"
     ),
+    **dict.fromkeys(("keys_create", "keys_rotate", "keys_revoke"), "the difference of a stack file, and a key"),
 }
 
 

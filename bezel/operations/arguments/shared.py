@@ -14,25 +14,25 @@ ProjectStack = Annotated[
     Option("STACK"),
     Field(max_length=100, description="stack whose project it is (default: the environment's)"),
 ]
-Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run, e.g. 15m or 0s")]
-Wake = Annotated[bool, Reach.INSIDE, Field(description="start an instance where none runs; costs money")]
+Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run")]
+Wake = Annotated[bool, Reach.INSIDE, Field(description="may start an instance, which costs money")]
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
 ReadRegion = Annotated[
     Region | None,
     Reach.INSIDE,
     Option("REGION"),
-    Field(description="region whose service is read (default: the first)"),
+    Field(description="region to read (default: the first)"),
 ]
 AskedRegion = Annotated[
     Region | None,
     Reach.INSIDE,
     Option("REGION"),
-    Field(description="region whose service is asked (default: the address, else the first)"),
+    Field(description="region to ask (default: the address, else the first)"),
 ]
 Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 Project = Annotated[
     str | None,
     Reach.BEYOND,
     Option("ID"),
-    Field(max_length=100, description="Google Cloud project (default: the environment's)"),
+    Field(max_length=100, description="cloud project (default: the environment's)"),
 ]

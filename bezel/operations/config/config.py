@@ -35,7 +35,7 @@ class ConfigArguments(Arguments):
 
     stack: Stack
     gcloud: Annotated[bool, Reach.INSIDE] = Field(
-        default=False, description="print the equivalent gcloud commands instead of the requests"
+        default=False, description="print gcloud commands instead of the requests"
     )
 
 

@@ -38,10 +38,10 @@ class AnalysisArguments(Arguments):
 
     stack: Stack
     since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
-        "24h", max_length=40, description="begin of the log: 10m, 2h, 3d, or a time in RFC 3339"
+        "24h", max_length=40, description="begin of the log: 10m, 2h, 3d or RFC 3339"
     )
     limit: Annotated[int, Reach.INSIDE, Option("LINES")] = Field(
-        1000, ge=1, le=5000, description="number of log lines at most, the newest ones"
+        1000, ge=1, le=5000, description="log lines at most, the newest ones"
     )
     max_tokens: Annotated[int, Reach.INSIDE, Option("N")] = Field(
         700, ge=16, le=4096, description="longest answer of the model, in tokens"

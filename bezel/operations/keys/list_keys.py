@@ -60,7 +60,7 @@ class Keys(Result):
         yield Line(f"{self.stack}: {format_count(len(self.keys), 'key')}" + (f", {self.door}" if self.door else ""))
         yield from (Line(f"note: {text}") for text in self.notes)
         if not self.keys:
-            yield Line(f"`bezel keys create {shell_word(self.stack)} --team TEAM` makes one.", is_verbatim=True)
+            yield Line(f"`bezel keys create {shell_word(self.stack)} --team TEAM` makes one.")
             return
         heads = ("key", "team", "state", "limits", "today", "this month")
         rows = [

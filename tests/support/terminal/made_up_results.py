@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -59,6 +59,8 @@ class MadeUp:
             return Decimal(self._random.choice(("0", "1.04652", "763.9592")))
         if kind is datetime:
             return datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
+        if kind is date:
+            return date(2026, 11, 1)
         if kind is str:
             return " ".join(self._word() for _ in range(self._random.choice((1, 2, _MOST))))
         return self._word()
