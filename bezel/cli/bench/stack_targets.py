@@ -6,19 +6,23 @@ Leaves out what a stack's plan says of its server (`bezel.cli.bench.stack_record
 import argparse
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from bezel.engine.project.project import Project
 from bezel.engine.run.command import CommandError, command_output, pulumi_cli
 from bezel.rest import Credentials, RestError, url_for_token
 from bezel.rest.connect_to import ConnectTo
 from bezel_base.console import note
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.text.shell import shell_word_for_make
 from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel_bench.commands.targets import Deployment, Record
 from bezel_bench.load.plan import PATHS, Endpoint, Target, TokenSource
+
+if TYPE_CHECKING:
+    from bezel_bench.result.document import Cell
+    from bezel_bench.result.platform_series import PlatformSeries
 
 # Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
 _TOKEN_SECONDS = 360.0
@@ -123,6 +127,28 @@ class StackTargets:
         from bezel.cli.bench.stack_record import record_of  # late: commands that only read files need no plan
 
         return record_of(self._project, options.stack, outputs)
+
+    def platform_series(
+        self,
+        options: argparse.Namespace,
+        outputs: Mapping[str, Any],
+        cells: "Sequence[Cell]",
+        show: Callable[[str], None],
+    ) -> "Mapping[str, Sequence[PlatformSeries]]":
+        """Return what Cloud Monitoring has of the stack's service; nothing without a stack, or for leased machines."""
+        if not options.stack:
+            return {}
+        from bezel.operations.bench.platform_series import platform_series
+        from bezel.operations.context import Context
+
+        with Context(self._project.folder, os.environ) as context:
+            try:
+                deployment = context.deployment(options.stack)
+            except UserError as error:
+                # The load was measured: what the platform knows of it is less than its result.
+                note(f"Cloud Monitoring was not asked about the load: {one_line(error)}")
+                return {}
+            return platform_series(context, deployment, str(outputs.get("url") or ""), cells, show)
 
 
 def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:

@@ -114,12 +114,12 @@ def running_instances(context: Context, service: DeployedService, revision: str 
     """
     now = context.clock.now()
     try:
-        series = list(_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
+        series = list(metric_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
     except RestError as error:
         return SampledInstances(unknown_because=reason(error))
     points_by_key: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for each in series:
-        if points := _points(each):
+        if points := points_of(each):
             points_by_key[_key(each)] = sorted((*points_by_key.get(_key(each), ()), *points), reverse=True)
     if not points_by_key:
         return SampledInstances(
@@ -181,8 +181,8 @@ def _sums(
     now = context.clock.now()
     period = max(1, math.ceil((now - since) / _PERIOD)) * _PERIOD
     aligned = {"aggregation.perSeriesAligner": "ALIGN_SUM", "aggregation.alignmentPeriod": f"{period}s"}
-    series = _series(context, service, metric, now - period, now, aligned)
-    return [((each.get("metric") or {}).get("labels") or {}, value) for each in series for _, value in _points(each)]
+    series = metric_series(context, service, metric, now - period, now, aligned)
+    return [((each.get("metric") or {}).get("labels") or {}, value) for each in series for _, value in points_of(each)]
 
 
 def request_samples(context: Context, service: DeployedService, start: float, end: float) -> list[RequestSample]:
@@ -192,7 +192,7 @@ def request_samples(context: Context, service: DeployedService, start: float, en
         RestError: Cloud Monitoring refused, or did not answer.
     """
     samples = []
-    for series in _series(context, service, _REQUESTS, start, end):
+    for series in metric_series(context, service, _REQUESTS, start, end):
         metric, resource = ((series.get(part) or {}).get("labels") or {} for part in ("metric", "resource"))
         code = str(metric.get("response_code") or "")
         if not code.isdecimal():
@@ -206,7 +206,7 @@ def request_samples(context: Context, service: DeployedService, start: float, en
     return samples
 
 
-def _series(
+def metric_series(
     context: Context,
     service: DeployedService,
     metric: str,
@@ -214,6 +214,11 @@ def _series(
     end: float,
     more: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
+    """The series of a metric of a service between two moments, unix seconds; `more` are further parameters.
+
+    Raises:
+        RestError: Cloud Monitoring refused, or did not answer.
+    """
     terms = {
         "metric.type": metric,
         "resource.type": "cloud_run_revision",
@@ -235,7 +240,7 @@ def _series(
         yield from client.pages(url, "timeSeries", params=params)
 
 
-def _points(series: Mapping[str, Any]) -> list[tuple[float, float]]:
+def points_of(series: Mapping[str, Any]) -> list[tuple[float, float]]:
     """(time, value) of each point, newest first."""
     pairs = []
     for point in series.get("points") or ():

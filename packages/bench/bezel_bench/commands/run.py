@@ -90,6 +90,8 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
         load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
         try:
             result, early = _measure(targets, options, reached, load, slos, show, sender, files, ledger)
+            if not early:
+                result = _with_platform_series(result, targets, options, reached, show)
         except BaseException:
             files.forget(only_empty=True)
             raise
@@ -220,6 +222,16 @@ def _measure(
         notes=[*([ended] if ended else []), *ledger.notes, *renewals(reached.headers)],
     )
     return sender.describe(result) if sender else result, bool(ended)
+
+
+def _with_platform_series(
+    result: Result, targets: Targets, options: argparse.Namespace, reached: TargetConnection, show: StatusLine
+) -> Result:
+    """The result with what the server's platform measured over its loads, which is waited for."""
+    show.prefix = ""
+    series = targets.platform_series(options, reached.outputs, result.cells, show)
+    cells = [cell.model_copy(update={"platform_series": [*series.get(cell.id, ())]}) for cell in result.cells]
+    return result.model_copy(update={"cells": cells})
 
 
 def warm_up_of(load: Load, requests: int, seconds: float) -> Load | None:

@@ -5,15 +5,19 @@ and sends identity tokens (`bezel.cli.bench.stack_targets`).
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bezel_base.errors import Problem
 from bezel_bench.commands.measure.usage import OptionsError
 from bezel_bench.commands.table import PROGRAM
 from bezel_bench.load.plan import Endpoint, Target, TokenSource
 from bezel_bench.result.records import Platform, PriceBasis, ServedBy
+
+if TYPE_CHECKING:
+    from bezel_bench.result.document import Cell
+    from bezel_bench.result.platform_series import PlatformSeries
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,22 @@ class Targets(Protocol):
             UserError: The deployment of the server is wrong.
         """
 
+    def platform_series(
+        self,
+        options: argparse.Namespace,
+        outputs: Mapping[str, Any],
+        cells: "Sequence[Cell]",
+        show: Callable[[str], None],
+    ) -> "Mapping[str, Sequence[PlatformSeries]]":
+        """Return what the server's platform has measured over loads, by the cell's id; nothing without a platform.
+
+        Args:
+            options: The options that name the server.
+            outputs: The stack's outputs.
+            cells: The loads, which have just ended.
+            show: Receives progress messages of a wait.
+        """
+
 
 class UrlTargets:
     """Servers named by their addresses, which get the user's own headers at most."""
@@ -116,6 +136,17 @@ class UrlTargets:
         """Return that nothing is known."""
         del options, outputs
         return Record()
+
+    def platform_series(
+        self,
+        options: argparse.Namespace,
+        outputs: Mapping[str, Any],
+        cells: "Sequence[Cell]",
+        show: Callable[[str], None],
+    ) -> "Mapping[str, Sequence[PlatformSeries]]":
+        """Return that no platform is known."""
+        del options, outputs, cells, show
+        return {}
 
 
 def check_no_project(options: argparse.Namespace) -> None:

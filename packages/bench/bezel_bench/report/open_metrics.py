@@ -11,6 +11,11 @@ from datetime import timedelta
 from bezel_bench.metrics.definitions import DEFINITIONS
 from bezel_bench.result.document import Cell, Result
 
+_OF_THE_PLATFORM = {
+    "gpu": "Share of time in which the server's GPUs worked, 0 to 1, by its platform.",
+    "gpu_memory": "Used share of the memory of the server's GPUs, 0 to 1, by its platform.",
+    "instances": "Instances of the server, by its platform.",
+}
 _SERIES = {
     "running": "Requests that ran at the server.",
     "waiting": "Requests that waited at the server.",
@@ -25,7 +30,8 @@ def as_open_metrics(result: Result) -> str:
     """Return the cells that have a start as OpenMetrics text."""
     cells = [cell for cell in result.cells if cell.started_at is not None]
     every = [part for cell in cells for part in ((cell, *cell.parts()) if cell.stages else (cell,))]
-    lines = [line for family in (*_figures(result, every), *_server(result, cells)) for line in family]
+    families = (*_figures(result, every), *_server(result, cells), *_platform(result, cells))
+    lines = [line for family in families for line in family]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
@@ -52,6 +58,20 @@ def _server(result: Result, cells: list[Cell]) -> Iterator[list[str]]:
             for cell in cells
             if cell.server_series
             for at, value in zip(cell.server_series.at_seconds, getattr(cell.server_series, field) or [], strict=False)
+        ]
+        if values:
+            yield [f"# TYPE {name} gauge", f"# HELP {name} {text}", *values]
+
+
+def _platform(result: Result, cells: list[Cell]) -> Iterator[list[str]]:
+    for of, text in _OF_THE_PLATFORM.items():
+        name = f"bezel_bench_platform_{of}"
+        values = [
+            f"{name}{_labels(result, cell)} {value!r} {_instant(cell, at)}"
+            for cell in cells
+            for series in cell.platform_series
+            if series.of == of
+            for at, value in zip(series.at_seconds, series.values, strict=True)
         ]
         if values:
             yield [f"# TYPE {name} gauge", f"# HELP {name} {text}", *values]

@@ -10,8 +10,9 @@ from bezel_bench.report.ab_figures import ab_figures
 from bezel_bench.report.figure import Figure, Table
 from bezel_bench.report.latency_figures import shape_figures
 from bezel_bench.report.load_figures import load_figures
+from bezel_bench.report.over_time.platform_figures import platform_figures
+from bezel_bench.report.over_time.server_figures import server_figures
 from bezel_bench.report.series import Subject, nature, subjects_of
-from bezel_bench.report.server_figures import server_figures
 from bezel_bench.report.sweep_figures import grid_figures
 from bezel_bench.result.document import Result
 
@@ -53,6 +54,7 @@ def report_of(results: Sequence[Result]) -> Report:
     loads, no_loads = load_figures(subjects)
     shapes, no_shapes = shape_figures(subjects)
     server, no_server = server_figures(subjects)
+    platform, no_platform = platform_figures(subjects)
     trouble = [facts.odd_cells(subjects), facts.failures(subjects), facts.fired_checks(subjects)]
     titles = list(dict.fromkeys(result.manifest.title for result in results))
     return Report(
@@ -62,8 +64,8 @@ def report_of(results: Sequence[Result]) -> Report:
         warnings=_warnings(subjects),
         summary=facts.summary(subjects),
         findings=facts.findings(results),
-        figures=[*ab_figures(results), *grids, *loads, *shapes, *server],
-        missing=[*no_grids, *no_loads, *no_shapes, *no_server],
+        figures=[*ab_figures(results), *grids, *loads, *shapes, *server, *platform],
+        missing=[*no_grids, *no_loads, *no_shapes, *no_server, *no_platform],
         side_by_side=facts.side_by_side(subjects),
         trouble=[table for table in trouble if table],
         checks_summary=facts.checks_summary(subjects),

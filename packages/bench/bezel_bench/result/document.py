@@ -24,6 +24,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError, model_val
 
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
+from bezel_bench.result.platform_series import PlatformSeries
 from bezel_bench.result.records import STRICT, Amount, Count, Distribution, Manifest, Metric, ServedBy
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
@@ -229,6 +230,7 @@ class Cell(_ResultPart):
         acceptance: Share of drafts whose token at each position was accepted; null without drafts.
         server_series: Server's metrics over the load; null where it reports none, several processes did, or the load
             was short.
+        platform_series: Metrics of the server's platform over the load; empty where no platform is known.
         tokens_per_chunk: Generated tokens per chunk; null where unknown.
         cost_usd: Cost of the load's seconds, at the manifest's price.
         load: The load without its credentials; sending it again repeats the measurement.
@@ -257,6 +259,7 @@ class Cell(_ResultPart):
     tokens_per_chunk: float | None = None
     client: ClientFigures | None = None
     server_series: ServerSeries | None = None
+    platform_series: list[PlatformSeries] = []
     slos: list[Slo] = []
     started_at: AwareDatetime | None = None
     seconds: Amount | None = None

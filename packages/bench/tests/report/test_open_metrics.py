@@ -10,6 +10,7 @@ from bench_support import results
 from bezel_bench.commands.main import main
 from bezel_bench.report.open_metrics import as_open_metrics
 from bezel_bench.result.document import Cell, Result, ServerSeries, save
+from bezel_bench.result.platform_series import PlatformSeries
 
 SERIES = ServerSeries(
     every_seconds=1.0, at_seconds=[1.0, 2.0], running=[4, 3], waiting=[1, 0], kv_cache_used=[0.25, 0.5]
@@ -35,7 +36,8 @@ def test_figures_have_their_unit_their_load_and_the_loads_end():
 
 
 def test_the_servers_metrics_have_the_instants_of_their_reads():
-    cell = results.cell(128, 4, started_at=STARTED, server_series=SERIES)
+    sampled = PlatformSeries(of="gpu", metric="gpu/use", source="Cloud Monitoring", at_seconds=[30.0], values=[0.75])
+    cell = results.cell(128, 4, started_at=STARTED, server_series=SERIES, platform_series=[sampled])
     families = read(as_open_metrics(result(cell)))
     running = families["bezel_bench_server_running"]
     assert [(one.value, round(float(one.timestamp) - STARTED.timestamp(), 2)) for one in running] == [
@@ -43,6 +45,9 @@ def test_the_servers_metrics_have_the_instants_of_their_reads():
         (3, 2.0),
     ]
     assert [one.value for one in families["bezel_bench_server_kv_cache_used"]] == [0.25, 0.5]
+    (use,) = families["bezel_bench_platform_gpu"]
+    assert (use.value, float(use.timestamp) - STARTED.timestamp()) == (0.75, pytest.approx(30.0, abs=0.01))
+    assert "bezel_bench_platform_instances" not in families
     assert "bezel_bench_server_preemptions" not in families, "what the server does not report is left out"
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
+from bezel_bench.commands.render.platform_row import platform_row
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
@@ -144,6 +145,8 @@ def _cell(cell: Cell) -> Iterator[Line]:
         yield from _figures(part.metrics, part.distributions)
     if cell.window:
         yield Line(f"  counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+    if cell.platform_series:
+        yield Line(f"  {platform_row(cell.platform_series)}")
     for check in cell.checks:
         yield Line(f"  {check.name}: {_CHECK_STATES[check.state]}: {check.text}")
 

@@ -1,6 +1,6 @@
 """Figures of a server's own metrics over a load: requests that run and wait, used KV cache, tokens per second."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from bezel_bench.report.facts import representative_load
 from bezel_bench.report.figure import Figure, Table
 from bezel_bench.report.format import number, percent
 from bezel_bench.report.series import Spot, Subject, evenly, nature
-from bezel_bench.result.document import ServerSeries
+from bezel_bench.result.document import Cell, ServerSeries
 
 _ROWS, _SUBJECTS = 20, 2
 _FEWEST = 2
@@ -22,6 +22,7 @@ class _SampledLoad:
     label: str
     subject: Subject
     series: ServerSeries
+    cell: Cell
 
 
 def server_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
@@ -56,18 +57,33 @@ def server_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]
 
 
 def _load(subject: Subject) -> _SampledLoad | None:
-    """Return a server's representative load, or else its highest one with enough samples."""
+    for label, cell in loads_by_weight(subject):
+        if cell.server_series and len(cell.server_series.at_seconds) >= _FEWEST:
+            return _SampledLoad(label, subject, cell.server_series, cell)
+    return None
+
+
+def loads_by_weight(subject: Subject) -> Iterator[tuple[str, Cell]]:
+    """Yield a server's representative load, then its others from the highest on, each with its name."""
     first, _ = representative_load(subject)
     by_load = sorted(subject.spots, key=lambda spot: spot.load or 0, reverse=True)
     spots: list[Spot] = [*([first] if first else []), *by_load]
     for spot in spots:
+        context = "" if spot.context is None else f", context {number(spot.context)}"
+        # A load in stages has one series over all of them.
+        load = "all stages" if spot.stage else spot.load_text
         for cell in spot.cells:
-            if cell.server_series and len(cell.server_series.at_seconds) >= _FEWEST:
-                context = "" if spot.context is None else f", context {number(spot.context)}"
-                # A load in stages has one series over all of them.
-                load = "all stages" if spot.stage else spot.load_text
-                return _SampledLoad(f"{subject.label}, {load}{context}", subject, cell.server_series)
-    return None
+            yield f"{subject.label}, {load}{context}", cell
+
+
+def time_axis(cells: Sequence[Cell]) -> Axis:
+    """Return the axis of a load's time: all of it where the platform's samples are drawn too, on the same one."""
+    watched = [cell for cell in cells if cell.platform_series]
+    # A stage has the length of its own, and the series of all of them.
+    ends = [cell.seconds or 0.0 for cell in watched]
+    ends += [at for cell in watched for one in cell.platform_series for at in one.at_seconds]
+    ends += [at for cell in watched if cell.server_series for at in cell.server_series.at_seconds]
+    return Axis("seconds from the load's start", low=0.0, high=max(ends, default=None))
 
 
 def _of(name: str) -> Callable[[ServerSeries], Points]:
@@ -106,5 +122,6 @@ def _figure(
         for at, value in evenly(line.steps, _ROWS)
     ]
     table = Table(title, ["seconds", "line", y.title], rows, f"At most {_ROWS} instants a line; all are in the result.")
-    chart = Chart(title, " ".join(notes), lines, Axis("seconds from the load's start", low=0.0), y)
+    x = time_axis([load.cell for load in loads[:_SUBJECTS]])
+    chart = Chart(title, " ".join(notes), lines, x, y)
     return Figure(name, title, nature(load.subject for load in loads), notes, chart, table)
