@@ -107,7 +107,7 @@ def test_without_access_nothing_is_awaited_and_the_reason_is_said_once(monitored
     read = monitored.read()
     assert (monitored.now, monitored.told) == (NOW, [])
     row = platform_row(list(read.values()))
-    assert row.startswith("by Cloud Monitoring: GPU and GPU memory and instances unknown (Cloud Monitoring: ")
+    assert row.startswith("by Cloud Monitoring: GPU and GPU memory and instances unknown (")
     assert row.count("denied") == 1
     del monitored.refusals["instance_count"]
     monitored.add("instance_count", {60: 1})

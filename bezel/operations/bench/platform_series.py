@@ -100,4 +100,4 @@ def _series(cell: Cell, read: Read | None) -> list[PlatformSeries]:
 def _why(cell: Cell, samples: MetricSamples | None) -> str:
     if samples is None:
         return f"a sample is taken every {_PERIOD:.0f} s, and the load took {cell.seconds:.1f} s"
-    return samples.refused or f"no sample is from the {cell.seconds:.0f} s of the load"
+    return samples.refused.removeprefix(f"{_SOURCE}: ") or f"no sample is from the {cell.seconds:.0f} s of the load"

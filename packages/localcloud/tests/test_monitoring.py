@@ -167,6 +167,7 @@ def test_each_label_of_a_filter_counts(project, more, matches):
         (400, f"{USAGE} AND {USAGE}", "given twice"),
         (400, f'{USAGE} AND resource.type = "gce_instance"', "of the resource consumer_quota"),
         (400, 'metric.type = "run.googleapis.com/request_latencies"', "does not serve the metric"),
+        (400, 'metric.type = "run.googleapis.com/container/gpu/utilizations"', "no instance of localcloud has a GPU"),
         (400, 'metric.type = starts_with("serviceruntime.googleapis.com/")', "does not serve the filter"),
         (400, f'{USAGE} AND NOT resource.labels.location = "x"', "does not serve the filter"),
         (400, f'{USAGE} OR resource.labels.location = "x"', "does not serve the filter"),

@@ -32,6 +32,7 @@ _AND = re.compile(r"\bAND\b")
 # Parts of Google's filter grammar that are not served.
 _BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|^-")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
+_OF_GPUS = "run.googleapis.com/container/gpu/"
 _MOST = 100_000
 _QUERY = (
     "filter interval.startTime interval.endTime view pageSize pageToken aggregation.alignmentPeriod "
@@ -164,6 +165,8 @@ def required_labels(text: str) -> dict[str, str]:
         raise _wrong_field("it must specify a single metric type")
     if metric_name(required["metric.type"]) is not None:
         return required  # its labels are those that were written
+    if required["metric.type"].startswith(_OF_GPUS):
+        raise unserved_error(f"the metrics {_OF_GPUS}*", "no instance of localcloud has a GPU")
     metric = METRICS.get(required["metric.type"])
     if metric is None:
         raise unserved_error(f"the metric {required['metric.type']}", f"use {', '.join(METRICS)}")
