@@ -1,39 +1,23 @@
 """`bezel bench goodput`: searches the highest load of one server that still keeps given limits.
 
-Leaves out the search (`bezel_bench.sweep.goodput`) and how a load is measured (`.measure.cell_runner`).
+Leaves out the search (`bezel_bench.sweep.goodput`) and how a load is measured (`.measure.several_loads`).
 """
 
 import argparse
 import math
 import re
-import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
-from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
-from bezel_base.terminal.status_line import StatusLine
-from bezel_bench.commands.measure.cell_runner import Variant, load_of, measuring, variant_of
-from bezel_bench.commands.measure.checkpoint import (
-    ResultFiles,
-    amounts,
-    check_limits,
-    check_out,
-    finish,
-    limits_of,
-    settings_of,
-)
-from bezel_bench.commands.measure.target import reach
-from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
+from bezel_bench.commands.measure.several_loads import SeveralLoads, measure_loads
+from bezel_bench.commands.measure.usage import as_usage, check_options
 from bezel_bench.commands.render.tables import search_blocks
 from bezel_bench.commands.targets import Targets
-from bezel_bench.result.document import Result, Slo
+from bezel_bench.result.document import Slo
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
-from bezel_bench.sweep.measurement.budget import notes
-from bezel_bench.sweep.measurement.run_once import INTERRUPTED, Once
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 # For a percentile: twice the fewest requests that define it.
@@ -49,44 +33,23 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
     check_options(options)
     with as_usage():
         plan, slos = plan_of(options)
-        check_limits(options)
-        load_of(plan.at(0, 0), options, draft_target(options))
-    check_out(options.out, force=options.force)
-    reached = reach(targets, options)
-    show, files = StatusLine(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
-    try:
-        variant = variant_of(targets, options, reached, plan.at(0, 0), "the highest load within limits", show)
-        limits = limits_of(options, variant.server.manifest.price.usd_per_hour)
-        with files.ledger(_settings(plan, variant, options)) as ledger:
-
-            def progress(text: str) -> None:
-                show.prefix = f"{amounts(ledger.spent_seconds, limits)} | {text}: "
-
-            measure = measuring(lambda _: variant, options, files.keep, ledger.note, show, slos)
-            outcome = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)
-    finally:
-        show.end()
-    result = Result(
-        kind="goodput",
-        nature="simulated" if reached.simulated else "measured",
-        manifest=variant.server.manifest,
-        cells=outcome.cells,
-        findings=[conclude(plan, outcome)],
-        notes=[*notes(limits, outcome.lost_seconds), *ledger.notes],
-    )
     offered = ["offered_requests_per_second"] if plan.request.rate is not None else []
-    figures = [*plan.limits, "goodput", *offered, "requests_per_second"]
-    finish(result, files, options, partial(search_blocks, figures=figures))
-    if not outcome.ended:
-        return 0
-    files.print_continuation()
-    return ending_signals.INTERRUPTED if outcome.ended == INTERRUPTED else 1
+    loads = SeveralLoads(
+        kind="goodput",
+        title="the highest load within limits",
+        requests=(plan.at(0, 0),),
+        settings=_settings(plan, options),
+        slos=slos,
+        measure=partial(search, plan, most_runs=options.runs),
+        conclude=partial(conclude, plan),
+        blocks=partial(search_blocks, figures=[*plan.limits, "goodput", *offered, "requests_per_second"]),
+    )
+    return measure_loads(targets, options, loads)
 
 
-def _settings(plan: Search, variant: Variant, options: argparse.Namespace) -> dict[str, Any]:
-    """Settings that make runs comparable and fix the order of the search."""
+def _settings(plan: Search, options: argparse.Namespace) -> dict[str, Any]:
+    """Settings that fix the order of the search."""
     return {
-        **settings_of(variant, options),
         "input_tokens": options.input_tokens,
         "output_tokens": options.output_tokens,
         "seed": options.seed,
