@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from bezel_base import ending_signals
 from bezel_base.terminal.blocks import Block
@@ -27,26 +27,14 @@ from bezel_bench.commands.measure.checkpoint import (
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, draft_target
 from bezel_bench.commands.targets import Targets
-from bezel_bench.result.document import Cell, Finding, Result, Slo
+from bezel_bench.result.document import Finding, Result, Slo
 from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.goodput import Found
 from bezel_bench.sweep.measurement.budget import notes
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, Once
+from bezel_bench.sweep.rates import Rated
 
-
-class LoadsOutcome(Protocol):
-    """Measured cells, the reason why loads are missing ("" where none is), and the time that gave no cell."""
-
-    @property
-    def cells(self) -> list[Cell]: ...  # noqa: D102
-
-    @property
-    def ended(self) -> str: ...  # noqa: D102
-
-    @property
-    def lost_seconds(self) -> float: ...  # noqa: D102
-
-
-Outcome = TypeVar("Outcome", bound=LoadsOutcome)
+Outcome = TypeVar("Outcome", bound=Found | Rated)
 
 
 @dataclass(frozen=True)
