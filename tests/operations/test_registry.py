@@ -17,8 +17,8 @@ SPEC = command_table().spec
 COMMON = {"json", "yes", "confirm_name"}
 # What a command has for people only.
 ADDED = {"watch": {"once"}}
-# What only an agent is asked: a person who names a stack on the command line starts it.
-NOT_OPTIONS = {"bench_run": {"wake"}, "bench_sweep": {"wake"}}
+# What only an agent is asked: a person names a stack on the command line to start it, and each option by its name.
+NOT_OPTIONS = {"bench_run": {"options", "wake"}, "bench_sweep": {"wake"}}
 
 
 def commands(spec: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -43,7 +43,7 @@ def arguments(url: str, **options: Any) -> RunArguments:
 def test_a_run_has_its_figures_and_its_file_says_the_same(url: str, tmp_path: Path) -> None:
     shown: list[str] = []
     with Context(tmp_path, os.environ, show=shown.append) as context:
-        result = run_bench(context, arguments(url, **SMALL, slo=("ttft=60000",)))
+        result = run_bench(context, arguments(url, **SMALL, slo=("ttft=60000",), options=("warmup=2",)))
     whole = load(tmp_path / "run.json")
     (cell,) = result.cells
     assert (result.kind, result.nature, result.model, result.file) == ("run", "simulated", NAME, "run.json")
@@ -53,6 +53,7 @@ def test_a_run_has_its_figures_and_its_file_says_the_same(url: str, tmp_path: Pa
     figure = cell.figures["requests_per_second"]
     assert figure == pytest.approx(whole.cells[0].value("requests_per_second"), rel=1e-3)
     assert any("calibrates" in line for line in shown)
+    assert any(note.startswith("2 warm-up requests") for note in result.notes)
     assert "written: run.json" in result.text()
 
 
@@ -60,6 +61,8 @@ def test_a_server_that_does_not_answer_is_the_error_of_the_command(tmp_path: Pat
     context = Context(tmp_path, os.environ, show=lambda _line: None)
     with pytest.raises(UserError, match="no server responds there"):
         run_bench(context, arguments("http://127.0.0.1:9"))
+    with pytest.raises(UserError, match="max-concurrency"):
+        run_bench(context, arguments("http://127.0.0.1:9", options=("max-concurrency=x",)))
     assert list(tmp_path.iterdir()) == []
 
 

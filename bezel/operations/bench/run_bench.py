@@ -7,6 +7,7 @@ from pydantic import Field
 from bezel.operations.arguments.model import Reach
 from bezel.operations.bench.child import measure
 from bezel.operations.bench.files import new
+from bezel.operations.bench.load_options import LoadOption, option_words
 from bezel.operations.bench.summary import BenchResult, summary_of
 from bezel.operations.bench.target import TargetArguments, options_of
 from bezel.operations.bench.texts import option_text
@@ -37,6 +38,10 @@ class RunArguments(TargetArguments):
     )
     repeats: Annotated[int, Reach.INSIDE] = Field(1, ge=1, le=10, description=option_text("run", "--repeats"))
     slo: Annotated[tuple[Limit, ...], Reach.INSIDE] = Field((), max_length=5, description=option_text("run", "--slo"))
+    # The command line has each of them by its own name.
+    options: Annotated[tuple[LoadOption, ...], Reach.INSIDE] = Field(
+        (), max_length=20, description="more of docs/bench.md", examples=[["max-concurrency=32"]]
+    )
 
 
 def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
@@ -48,7 +53,8 @@ def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
         RestError: Cloud Run could not be asked.
     """
     out = new(context.folder, arguments.out, "--out", ".json", beside=".journal")
-    run_fields = RunArguments.model_fields.keys() - TargetArguments.model_fields.keys() - {"slo"}
+    further, server = option_words(arguments.options), options_of(context, arguments)
+    run_fields = RunArguments.model_fields.keys() - TargetArguments.model_fields.keys() - {"slo", "options"}
     values = {name: getattr(arguments, name) for name in RunArguments.model_fields if name in run_fields}
     options = [
         word
@@ -57,5 +63,5 @@ def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
         for word in (f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value))
     ]
     limits = [word for limit in arguments.slo for word in ("--slo", limit)]
-    result = measure(context, ["run", *options_of(context, arguments), *options, *limits], out, _LONGEST_SECONDS)
+    result = measure(context, ["run", *server, *options, *limits, *further], out, _LONGEST_SECONDS)
     return summary_of(result, out, context.folder)
