@@ -41,9 +41,9 @@ def _problem(option: str, names: Sequence[str]) -> Problem | None:
     if name not in NAMES:
         near = get_close_matches(name, NAMES, n=1)
         choice = f"write {near[0]}, or one of {', '.join(NAMES)}." if near else f"choose one of {', '.join(NAMES)}."
-        return Problem("options", name, "it is no option that shapes a load.", choice)
+        return Problem("options", name, "expected an option that shapes the load.", choice)
     if names.count(name) > 1:
-        return Problem("options", name, "it is given twice, and one would be lost.", "give one.")
+        return Problem("options", name, "expected each option once.", "give one.")
     if name in _OF_LENGTHS and value.startswith(_FILE):
         return Problem("options", option, "it names a file.", "write normal:MEAN,STD or lognormal:MEDIAN,SIGMA.")
     return None

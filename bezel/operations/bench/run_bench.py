@@ -40,7 +40,7 @@ class RunArguments(TargetArguments):
     slo: Annotated[tuple[Limit, ...], Reach.INSIDE] = Field((), max_length=5, description=option_text("run", "--slo"))
     # The command line has each of them by its own name.
     options: Annotated[tuple[LoadOption, ...], Reach.INSIDE] = Field(
-        (), max_length=20, description="more of docs/bench.md", examples=[["max-concurrency=32"]]
+        (), max_length=20, description="more of docs/bench.md, e.g. max-concurrency=32"
     )
 
 
