@@ -101,13 +101,13 @@ class HealthCheckProvider(SmokeProvider):
         if _declares_more(_olds, _news) and not self._must_run(_olds, _news):
             news = {key: value for key, value in _news.items() if key != "__provider"}
             # What is declared no more stays noted: this deploy deletes it last, and may fail before.
-            noted = {"resources": [*_olds["resources"], *_further(_olds, _news)], **_noted(_olds.get(_EARLIER))}
+            noted = {"resources": [*_olds["resources"], *_further(_olds, _news)], **_note_of(_olds.get(_EARLIER))}
             return UpdateResult({**news, **kept, **noted})
         outputs = self._outputs({**_with_earlier(_olds, _news), PASSED: kept[PASSED]})
         outputs.pop(_EARLIER, None)
         declared = _news.get("resources") or ()
         gone = [entry for entry in _olds.get("resources") or () if entry not in declared]
-        return UpdateResult({**outputs, **_noted(gone)})  # these are deleted last too
+        return UpdateResult({**outputs, **_note_of(gone)})  # these are deleted last too
 
     def _must_run(self, olds: dict[str, Any], news: dict[str, Any]) -> bool:
         return differ(olds, news, self.settings) or _differs(_with_earlier(olds, news))
@@ -149,7 +149,7 @@ def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
     return news if earlier is None else {**news, _EARLIER: [*(olds.get(_EARLIER) or ()), *earlier]}
 
 
-def _noted(earlier: "Sequence[Any] | None") -> dict[str, Any]:
+def _note_of(earlier: "Sequence[Any] | None") -> dict[str, Any]:
     """The property with what a deploy that ends before its deletions leaves; none where that is nothing."""
     return {_EARLIER: [*earlier]} if earlier else {}
 

@@ -124,16 +124,16 @@ def test_a_planned_service_is_accepted_and_nothing_is_created(client: GoogleClie
 
 
 def test_a_secret_of_the_deploy_itself_is_not_asked_for() -> None:
-    def asked(secret: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def verdict_on(secret: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         service = with_value((*CONTAINER, "volumeMounts"), [{"name": "collector", "mountPath": "/etc/rungmp"}])
         service["template"]["volumes"] = [{"name": "collector", "secret": {"secret": secret}}]
         question = question_of(service, LATER, exists=False, has_account=True)
         return dict((question.body or {})["template"]), question.left_out
 
-    template, left_out = asked("bezel-stack-cashier-collector")
+    template, left_out = verdict_on("bezel-stack-cashier-collector")
     assert (template["volumes"], template["containers"][0]["volumeMounts"]) == ([], [])
     assert "template.volumes[0] (the deploy makes its secret first)" in left_out
-    template, left_out = asked("hf-token")
+    template, left_out = verdict_on("hf-token")
     assert (len(template["volumes"]), len(template["containers"][0]["volumeMounts"])) == (1, 1)
     assert not [path for path in left_out if "volumes" in path]
 

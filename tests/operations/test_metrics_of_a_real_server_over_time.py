@@ -35,7 +35,7 @@ HISTOGRAMS = {"ttft": names.TTFT, "itl": names.ITL, "queue_time": names.QUEUE, "
 
 
 @pytest.fixture
-def collected(cloud: Deployed, tmp_path: Path) -> Iterator[CollectedSeries]:
+def collection(cloud: Deployed, tmp_path: Path) -> Iterator[CollectedSeries]:
     """A deployed stack without an instance now, whose series are those of localcloud's collector."""
     kept = CollectedSeries(tmp_path / "localcloud")
     cloud.keep("dev", state_of(with_collector(), url="https://llm.example", model="tiny-gemma4"))
@@ -45,7 +45,7 @@ def collected(cloud: Deployed, tmp_path: Path) -> Iterator[CollectedSeries]:
     kept.project.close()
 
 
-def counted(text: str) -> dict[str, float]:
+def counters_of(text: str) -> dict[str, float]:
     """Every number of a `/metrics` text that figures are made of, by its name; of buckets by name and bound."""
     numbers: defaultdict[str, float] = defaultdict(float)
     for name, labels, value in series(text):
@@ -56,12 +56,12 @@ def counted(text: str) -> dict[str, float]:
     return {**numbers, **{f"{metric} {outcome}": value for (metric, outcome), value in sample.outcomes.items()}}
 
 
-def grown(*processes: tuple[str, str]) -> dict[str, float]:
+def increases_of(*processes: tuple[str, str]) -> dict[str, float]:
     """What processes counted between a first and a last text of each, "" for one that began in the time."""
     total: defaultdict[str, float] = defaultdict(float)
     for first, last in processes:
-        before = counted(first) if first else {}
-        for name, value in counted(last).items():
+        before = counters_of(first) if first else {}
+        for name, value in counters_of(last).items():
             total[name] += value - before.get(name, 0.0)
     return dict(total)
 
@@ -117,7 +117,7 @@ def _le(bound: float) -> str:
 
 
 def test_series_of_localcloud_s_collector_are_what_the_server_counted(
-    cloud: Deployed, collected: CollectedSeries
+    cloud: Deployed, collection: CollectedSeries
 ) -> None:
     """A recorded server before the time, in it, restarted in place, and another instance."""
     restarted = TEXT.replace("process_start_time_seconds 1.79521977258e+09", "process_start_time_seconds 1.7953e+09")
@@ -125,11 +125,11 @@ def test_series_of_localcloud_s_collector_are_what_the_server_counted(
     for text, ago, instance in (
         (TEXT, 125, "a1"), (TEXT, 90, "a1"), (restarted, 60, "a1"), (restarted, 59, "a1"), (TEXT, 30, "b2"),
     ):  # fmt: skip
-        collected.scrape(text, NOW - ago * MINUTE, instance)
+        collection.scrape(text, NOW - ago * MINUTE, instance)
     report = metrics(cloud.context, MetricsArguments(stack="dev", since="2h"))
-    check(report, grown((TEXT, TEXT), ("", restarted), ("", TEXT)))
+    check(report, increases_of((TEXT, TEXT), ("", restarted), ("", TEXT)))
     assert (report.starts, report.servers) == (2, 1)
-    assert collected.queries > 60
+    assert collection.queries > 60
 
 
 def mixed_load(url: str, scale: int) -> None:
@@ -163,23 +163,23 @@ def sample_of(text: str) -> Sample:
 
 @pytest.mark.slow
 def test_figures_of_a_real_server_are_its_own_counters_over_a_restart(
-    cloud: Deployed, collected: CollectedSeries, tmp_path: Path
+    cloud: Deployed, collection: CollectedSeries, tmp_path: Path
 ) -> None:
     """Load before the time and in it, a restart, load, and nothing since: the service is at zero instances."""
     with real_vllm(tmp_path) as (url, _):
         mixed_load(url, 2)
-        before = collected.scrape_server(url, NOW - 300 * MINUTE)
-        collected.scrape(before, NOW - 245 * MINUTE)
+        before = collection.scrape_server(url, NOW - 300 * MINUTE)
+        collection.scrape(before, NOW - 245 * MINUTE)
         mixed_load(url, 2)
-        collected.scrape_server(url, NOW - 200 * MINUTE)
+        collection.scrape_server(url, NOW - 200 * MINUTE)
         mixed_load(url, 1)
-        first = collected.scrape_server(url, NOW - 199.5 * MINUTE)
+        first = collection.scrape_server(url, NOW - 199.5 * MINUTE)
     with real_vllm(tmp_path) as (url, _):
-        collected.scrape_server(url, NOW - 198 * MINUTE)
+        collection.scrape_server(url, NOW - 198 * MINUTE)
         mixed_load(url, 6)  # more than the process before had counted since its start
-        last = collected.scrape_server(url, NOW - 190 * MINUTE)
+        last = collection.scrape_server(url, NOW - 190 * MINUTE)
     report = metrics(cloud.context, MetricsArguments(stack="dev", since="4h"))
-    rows = check(report, grown((before, first), ("", last)))
+    rows = check(report, increases_of((before, first), ("", last)))
     assert (report.source, report.starts) == ("series", 1)
     assert sample_of(last).sums[names.GENERATED] > sample_of(first).sums[names.GENERATED]
     for name, reported, true in rows:

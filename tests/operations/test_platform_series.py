@@ -75,24 +75,24 @@ def value_of(value: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def monitored(cloud: Deployed) -> Monitored:
+def monitoring(cloud: Deployed) -> Monitored:
     cloud.keep("dev", state_of(service_resource(), url=URL))
     return Monitored(cloud)
 
 
-def test_samples_stand_on_the_load_s_time_and_are_awaited(monitored: Monitored) -> None:
-    monitored.add("gpu/utilizations", {60: (1, 0.5), 120: (1, 0.0)}, readable_at=NOW + 100)
-    monitored.add("gpu/utilizations", {60: (3, 0.9)}, readable_at=NOW + 100)
-    monitored.add("gpu/memory_utilizations", {60: (1, 91.0)}, unit="%")
-    monitored.add("instance_count", {60: 1, 120: 0})
-    monitored.add("instance_count", {61: 3, 80: 5, 120: 1})
-    read = monitored.read()
+def test_samples_stand_on_the_load_s_time_and_are_awaited(monitoring: Monitored) -> None:
+    monitoring.add("gpu/utilizations", {60: (1, 0.5), 120: (1, 0.0)}, readable_at=NOW + 100)
+    monitoring.add("gpu/utilizations", {60: (3, 0.9)}, readable_at=NOW + 100)
+    monitoring.add("gpu/memory_utilizations", {60: (1, 91.0)}, unit="%")
+    monitoring.add("instance_count", {60: 1, 120: 0})
+    monitoring.add("instance_count", {61: 3, 80: 5, 120: 1})
+    read = monitoring.read()
     assert (read["gpu"].at_seconds, read["gpu"].values) == ([60, 120], [pytest.approx(0.8), 0.0]), "weighted by GPUs"
     assert read["gpu_memory"].values == [pytest.approx(0.91)]
     assert read["instances"].values == [4, 6, 1]
     assert read["gpu"].metric == "run.googleapis.com/container/gpu/utilizations"
-    assert monitored.now == NOW + 120
-    assert "waits for Cloud Monitoring's samples of the load, 2 min at most" in monitored.told[0]
+    assert monitoring.now == NOW + 120
+    assert "waits for Cloud Monitoring's samples of the load, 2 min at most" in monitoring.told[0]
     row = platform_row(list(read.values()))
     assert row == (
         "by Cloud Monitoring: GPU 40% (0% to 80%, 2 samples); GPU memory 91% (1 sample); "
@@ -100,34 +100,34 @@ def test_samples_stand_on_the_load_s_time_and_are_awaited(monitored: Monitored) 
     )
 
 
-def test_without_access_nothing_is_awaited_and_the_reason_is_said_once(monitored: Monitored) -> None:
+def test_without_access_nothing_is_awaited_and_the_reason_is_said_once(monitoring: Monitored) -> None:
     refused = Answer(403, json={"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}})
     for metric in ("gpu/utilizations", "gpu/memory_utilizations", "instance_count"):
-        monitored.refusals[metric] = refused
-    read = monitored.read()
-    assert (monitored.now, monitored.told) == (NOW, [])
+        monitoring.refusals[metric] = refused
+    read = monitoring.read()
+    assert (monitoring.now, monitoring.told) == (NOW, [])
     row = platform_row(list(read.values()))
     assert row.startswith("by Cloud Monitoring: GPU and GPU memory and instances unknown (")
     assert row.count("denied") == 1
-    del monitored.refusals["instance_count"]
-    monitored.add("instance_count", {60: 1})
-    read = monitored.read()
+    del monitoring.refusals["instance_count"]
+    monitoring.add("instance_count", {60: 1})
+    read = monitoring.read()
     assert (read["instances"].values, read["gpu"].values) == ([1], [])
-    assert monitored.now == NOW + 120
+    assert monitoring.now == NOW + 120
 
 
-def test_a_short_load_asks_nothing_and_an_interrupt_ends_the_wait(monitored: Monitored) -> None:
-    monitored.add("instance_count", {60: 2})
-    short = monitored.read(load(12.0))
+def test_a_short_load_asks_nothing_and_an_interrupt_ends_the_wait(monitoring: Monitored) -> None:
+    monitoring.add("instance_count", {60: 2})
+    short = monitoring.read(load(12.0))
     assert {one.why for one in short.values()} == {"a sample is taken every 60 s, and the load took 12.0 s"}
-    assert monitored.now == NOW
-    monitored.interrupts = True
-    read = monitored.read()
-    assert (read["instances"].values, monitored.now) == ([2], NOW)
+    assert monitoring.now == NOW
+    monitoring.interrupts = True
+    read = monitoring.read()
+    assert (read["instances"].values, monitoring.now) == ([2], NOW)
     assert read["gpu"].why == "no sample is from the 300 s of the load"
 
 
-def test_a_gateway_of_leased_machines_has_no_series(monitored: Monitored) -> None:
+def test_a_gateway_of_leased_machines_has_no_series(monitoring: Monitored) -> None:
     template = {"containers": [{}], "nodeSelector": {}}
-    monitored.cloud.keep("dev", state_of(service_resource(template=template), url=URL))
-    assert monitored.read() == {}
+    monitoring.cloud.keep("dev", state_of(service_resource(template=template), url=URL))
+    assert monitoring.read() == {}

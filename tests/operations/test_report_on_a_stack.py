@@ -59,7 +59,7 @@ def monitoring(call: Call) -> Answer | None:
     return Answer(json={})
 
 
-def made(cloud: Deployed, **arguments: Any) -> Report:
+def report_of(cloud: Deployed, **arguments: Any) -> Report:
     return report(cloud.context, StackReportArguments(stack="dev", **arguments))
 
 
@@ -67,7 +67,7 @@ def test_a_report_has_traffic_latency_failures_cost_and_hours(cloud: Deployed, p
     prometheus.scrape(TEXT, NOW - 3 * DAY)
     prometheus.scrape(TEXT, NOW - DAY, instance="b2")
     prometheus.scrape(TEXT, NOW - DAY, instance="c3")
-    result = made(cloud)
+    result = report_of(cloud)
     assert (result.requests, result.failed, result.reached, result.starts) == (36, 0, 30, 3)
     assert (result.prompt_tokens, result.generated_tokens) == (3 * 196, 3 * 64)
     by_day = {f"{day.day}": (day.requests, day.prompt_tokens, day.servers) for day in result.days}
@@ -92,7 +92,7 @@ def test_a_report_has_traffic_latency_failures_cost_and_hours(cloud: Deployed, p
 
 def test_a_page_is_self_contained_and_its_links_lead_somewhere(cloud: Deployed, prometheus: Prometheus) -> None:
     prometheus.scrape(TEXT.replace("tiny-gemma4", "<script>x</script>"), NOW - DAY)
-    result = made(cloud, html="week.html")
+    result = report_of(cloud, html="week.html")
     assert result.written == "week.html"
     text = (cloud.folder / "week.html").read_text()
     page = Page(text)
@@ -103,12 +103,12 @@ def test_a_page_is_self_contained_and_its_links_lead_somewhere(cloud: Deployed, 
     for part in ("Stack dev", "By day", "Percentiles", "Sources and gaps", "Time to the first token"):
         assert part in text
     with pytest.raises(UserError, match="would be overwritten"):
-        made(cloud, html="week.html")
+        report_of(cloud, html="week.html")
 
 
 def test_a_report_without_series_has_cost_alone_and_names_the_gap(cloud: Deployed, prometheus: Prometheus) -> None:
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example", model="gemma"))
-    result = made(cloud, html="cost.html")
+    result = report_of(cloud, html="cost.html")
     assert (result.requests, result.prompt_tokens, result.starts, result.days) == (None, None, None, ())
     assert (result.hours, result.reached) == (2.0, 30)
     assert "traffic and latency: no figures are kept over time" in result.text()
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_a_gap_and_never_zero(cloud: Deployed, prometheus
     denied = Answer(403, json={"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}})
     prometheus.refusal = denied
     cloud.server.routes.insert(0, lambda call: denied if call.path.endswith("/timeSeries") else None)
-    result = made(cloud)
+    result = report_of(cloud)
     assert (result.requests, result.reached, result.hours, result.usd) == (None, None, None, None)
     assert sum("denied" in gap for gap in result.gaps) == 3
     assert "cost                 unknown" in result.text()
@@ -142,7 +142,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_read(
     cloud: Deployed, prometheus: Prometheus, arguments: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(UserError, match=problem):
-        made(cloud, **arguments)
+        report_of(cloud, **arguments)
     assert prometheus.calls == []
 
 
