@@ -145,6 +145,8 @@ DOCUMENTS = {
         "JSON that nests deeply": b'{"a":' + b"[" * 100_000,
         "a number of many digits": b'{"a":' + b"1" * 5000 + b"}",
         "too many values": b'{"a":[' + b"0," * 1_000_001 + b"0]}",
+        "a number for stream": b'{"model":"gemma","stream":1}',
+        "a text for stream": b'{"model":"gemma","stream":"yes"}',
         "bytes that are no UTF-8": b'{"a":"\xff\xfe\xfd"}',
     }.items()
 }

@@ -112,6 +112,8 @@ def test_tokens_of_a_whole_answer(content, expected):
         (Api.CHAT, {"messages": [], "max_completion_tokens": 10}, 0, 10),
         (Api.COMPLETIONS, {"prompt": ["a" * 8, "b" * 8], "max_tokens": 5}, 4, 14),
         (Api.COMPLETIONS, {"prompt": [1, 2, 3]}, 3, 3 + 512),
+        (Api.COMPLETIONS, {"prompt": "", "max_completion_tokens": 1, "max_tokens": 900}, 0, 900),
+        (Api.MESSAGES, {"messages": [], "max_output_tokens": 1}, 0, 512),
         (Api.RESPONSES, {"input": "x" * 8, "max_output_tokens": 7}, 2, 9),
         (Api.WHOLE, {"input": "x" * 8}, 2, 2),
         (Api.CHAT, {"messages": [{"content": [{"image_url": {"url": "data:" + "x" * 9999}}]}]}, 256, 256 + 512),

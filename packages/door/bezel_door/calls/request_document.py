@@ -21,6 +21,13 @@ _BYTES_A_TOKEN: Final = 4
 _BYTES_A_MEDIUM: Final = 1024  # 256 tokens: an image of Gemma
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MOST_ANSWERS: Final = 1000
+# By the interface, in the order in which vLLM reads them: another one's would lower an estimate, and change nothing.
+_MAXIMA: Final = {
+    Api.CHAT: ("max_completion_tokens", "max_tokens"),
+    Api.COMPLETIONS: ("max_tokens",),
+    Api.RESPONSES: ("max_output_tokens",),
+    Api.MESSAGES: ("max_tokens",),
+}
 _COUNTED: Final = (
     "messages",
     "prompt",
@@ -36,7 +43,7 @@ _COUNTED: Final = (
 
 
 class DocumentError(ValueError):
-    """A body that is no JSON object, or one too large to be read."""
+    """A body that the door does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +81,20 @@ def read_request(content: bytes, api: Api) -> RequestDocument:
     """Read the body of a request.
 
     Raises:
-        DocumentError: It is no JSON object, or has more than `MOST_VALUES` values.
+        DocumentError: It is no JSON object, has more than `MOST_VALUES` values, or a `stream` that is no boolean.
     """
     document = _read_object(content)
     model = document.get("model")
-    is_stream = document.get("stream") is True and api in (Api.CHAT, Api.COMPLETIONS, Api.RESPONSES, Api.MESSAGES)
+    stream = document.get("stream")
+    if stream is not None and not isinstance(stream, bool):
+        # The server takes 1 and "yes" for true: its stream would come without the tokens that the door asks for.
+        raise DocumentError("`stream` must be true or false.")
+    is_stream = stream is True and api in _MAXIMA
     shows, often = True, True
     if is_stream and api in (Api.CHAT, Api.COMPLETIONS):
         shows, often = _ask_for_usage(document)
     prompts = _prompts(document) if api == Api.COMPLETIONS else 1
-    answers, most = prompts * _answers(document), _most_tokens(document)
+    answers, most = prompts * _answers(document), _most_tokens(document, api)
     prompt = sum(_bytes_of(document[name]) for name in _COUNTED if name in document) // _BYTES_A_TOKEN
     computes_text = api not in (Api.WHOLE, Api.FREE)
     return RequestDocument(
@@ -139,8 +150,8 @@ def _answers(document: dict[str, Any]) -> int:
     return answers if is_number and isinstance(answers, int) and 1 <= answers <= _MOST_ANSWERS else 1
 
 
-def _most_tokens(document: dict[str, Any]) -> int | None:
-    for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
+def _most_tokens(document: dict[str, Any], api: Api) -> int | None:
+    for name in _MAXIMA.get(api, ()):
         most = document.get(name)
         if isinstance(most, int) and not isinstance(most, bool) and 0 < most <= 10**9:
             return most
