@@ -47,7 +47,7 @@ class DoorApp:
             await self._serve(call, route)
         except RefusedError as refused:
             refusal = refused.refusal
-            self._parts.log.refusal(route.path if route else "(other)", refusal.status, refusal.code)
+            self._parts.log.refusal(route.path if route else "(other)", refusal.status, refusal.code, refused.key_id)
             call.refuse(refusal, for_anthropic=is_anthropic(path))
         except ClientGoneError:
             pass
@@ -77,10 +77,10 @@ class DoorApp:
         name = asked.model if asked else None
         if key.models and asked is not None and name not in key.models:
             self._parts.ledger.refuse(key_id, self._parts.clock())
-            raise RefusedError(refusals.model_not_allowed(key.models))
+            raise RefusedError(refusals.model_not_allowed(key.models), key_id)
         charge = self._parts.ledger.begin(key_id, key, asked.reserved_tokens if asked else 0, self._parts.clock())
         if isinstance(charge, LimitPassed):
-            raise RefusedError(refusals.limit_passed(charge.limit, charge.most, charge.retry_after))
+            raise RefusedError(refusals.limit_passed(charge.limit, charge.most, charge.retry_after), key_id)
         await Exchange(self._parts, call, route, asked, charge, key.team).run()
 
     async def _admit(self, call: Call) -> tuple[str, Key]:

@@ -1,7 +1,8 @@
 """Lines of the log, one JSON object each as Cloud Logging reads it: of requests, and of what the door itself meets.
 
 A line of a request has the key's id, its team, the path of the list, status, tokens and milliseconds: never a key, a
-prompt, a header or a path that is not in the list. Refused keys have few lines a minute, and the number of the others.
+prompt, a header or a path that is not in the list. Refused requests have few lines a minute, and the number of the
+others.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Final
 from bezel_door.calls.token_use import Tokens
 
 MOST_REFUSALS: Final = 60
-"""Lines a minute of requests without an admitted key."""
+"""Lines a minute of requests that the door refused."""
 
 
 class RequestLog:
@@ -32,8 +33,8 @@ class RequestLog:
             "INFO" if status < 500 else "ERROR", f"{path} {status}", milliseconds=round(milliseconds, 1), **fields
         )
 
-    def refusal(self, path: str, status: int, code: str) -> None:
-        """Write the line of a request without an admitted key, or count it."""
+    def refusal(self, path: str, status: int, code: str, key_id: str = "") -> None:
+        """Write the line of a request that the door refused, or count it."""
         minute = int(self._clock() // 60)
         if minute != self._minute:
             self._minute, self._refused = minute, 0
@@ -41,7 +42,8 @@ class RequestLog:
         if self._refused > MOST_REFUSALS:
             self._left_out += 1
             return
-        more: dict[str, object] = {"left_out": self._left_out} if self._left_out else {}
+        more: dict[str, object] = {"key": key_id} if key_id else {}
+        more |= {"left_out": self._left_out} if self._left_out else {}
         self._left_out = 0
         self._line("WARNING", f"{path} {status} {code}", path=path, status=status, code=code, **more)
 

@@ -183,13 +183,14 @@ def test_an_identity_that_is_refused_is_renewed_once():
 def test_a_limit_refuses_the_request_after_it_is_reached(limits, code, unit):
     async def steps(door):
         answers = [await door.ask() for _ in range(3)]
-        return answers, await door.usage()
+        return answers, await door.usage(), door.keys, next(line for line in door.lines if line.get("status") == 429)
 
-    answers, usage = run(answer_whole, steps, **limits)
+    answers, usage, keys, line = run(answer_whole, steps, **limits)
     assert [answer.status for answer in answers] == [200, 200, code]
     assert answers[2].document()["error"]["type"] == unit
     assert int(answers[2].headers["retry-after"]) >= 1
     assert (usage.requests, usage.refused) == (2, 1)
+    assert line["key"] == next(iter(keys))
 
 
 def test_a_key_for_some_models_is_refused_for_others():

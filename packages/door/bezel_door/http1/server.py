@@ -128,11 +128,16 @@ class Call:
 
 
 class RefusedError(Exception):
-    """The request gets an error of the door's."""
+    """The request gets an error of the door's.
 
-    def __init__(self, refusal: Refusal) -> None:
+    Attributes:
+        refusal: The error.
+        key_id: The key, where it was admitted and what it may do refuses.
+    """
+
+    def __init__(self, refusal: Refusal, key_id: str = "") -> None:
         super().__init__(refusal.code)
-        self.refusal = refusal
+        self.refusal, self.key_id = refusal, key_id
 
 
 class CallerConnection(asyncio.Protocol):
