@@ -54,7 +54,7 @@ def test_a_dashboard_with_a_query_that_is_none_is_refused(project):
     place = "gridLayout.widgets[0].xyChart.dataSets[0].timeSeriesQuery.prometheusQuery"
     assert f"{place} had an invalid value: 1:6: parse error: unexpected end of input" in refusal
     assert (
-        "1:18: parse error"
+        "1:16: parse error"
         in project.refusal(400, "POST", DASHBOARDS, dashboard("sum(rate(x[${__interval}])"))["message"]
     )
     for query in ("sum(rate(x[${__interval}]))", "sum(x{${cluster}})", "label_join(x, 'a', 'b')"):
