@@ -13,7 +13,7 @@ _LONGEST, _MOST_TOKENS = 10_000, 1000
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|\#[^\n]*)
     |(?P<duration>(?:[0-9]+(?:ms|[smhdwy]))+(?![A-Za-z0-9_]))
-    |(?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    |(?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)
     |(?P<sign>=~|!~|==|!=|>=|<=|[-+*/%^=<>(){}\[\],:@])""",
@@ -100,10 +100,10 @@ def seconds_of_duration(text: str) -> float:
     Raises:
         QueryError: It is neither, or is longer than 292 years.
     """
-    units = _UNIT.findall(text)
-    if "".join(number + unit for number, unit in units) == text and units:
-        seconds = sum(int(number) * _SECONDS[unit] for number, unit in units if len(number) < 20)
-    else:
+    seconds, place = 0.0, 0
+    while unit := _UNIT.match(text, place):
+        seconds, place = seconds + float(unit[1]) * _SECONDS[unit[2]], unit.end()
+    if not place or place < len(text):
         try:
             seconds = float(text)
         except ValueError:

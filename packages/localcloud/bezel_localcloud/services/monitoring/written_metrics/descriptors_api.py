@@ -12,7 +12,7 @@ from bezel_localcloud.services.monitoring.metrics import METRICS
 from bezel_localcloud.services.monitoring.written_metrics.listing import RESOURCE
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
-_FILTER = re.compile(r'\s*metric\.type\s*=\s*(?:"([^"\\]*)"|starts_with\(\s*"([^"\\]*)"\s*\))\s*')
+_FILTER = re.compile(r'metric\.type\s*=\s*(?:"([^"\\]*)"|starts_with\(\s*"([^"\\]*)"\s*\))')
 _MOST = 10_000
 
 
@@ -24,7 +24,7 @@ _MOST = 10_000
 )
 def list_descriptors(call: Call) -> Json:
     """Descriptors by their types: all, that of one type, or those whose types begin with a text."""
-    text = call.query("filter")
+    text = call.query("filter").strip()
     match = _FILTER.fullmatch(text) if text else None
     if text and match is None:
         form = 'give metric.type = "TYPE" or metric.type = starts_with("TEXT")'

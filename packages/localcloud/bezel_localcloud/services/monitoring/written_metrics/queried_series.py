@@ -13,8 +13,6 @@ from bezel_localcloud.routing.prometheus_samples import Kind, StoredSeries
 from bezel_localcloud.services.monitoring.metrics import METRICS, Metric, series_of
 from bezel_localcloud.services.monitoring.promql.syntax import UnservedPartError
 
-_PLATFORM = re.compile(r"\w+_googleapis_com:\w+")
-
 
 def prometheus_name(metric_type: str) -> str:
     """The name in PromQL of a metric of Cloud Monitoring."""
@@ -31,7 +29,7 @@ def queried_series(cloud: Context) -> Iterator[StoredSeries]:
 
 def is_platform_name(name: str) -> bool:
     """Whether a name in PromQL has the form of a metric of one of Google's services."""
-    return _PLATFORM.fullmatch(name) is not None
+    return name.partition(":")[0].endswith("_googleapis_com")
 
 
 def check_name(name: str) -> None:
