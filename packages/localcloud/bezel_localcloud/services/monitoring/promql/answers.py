@@ -1,6 +1,6 @@
 """Values of a query as JSON: at one moment, or at each step of a range. Pure.
 
-Source: prometheus/prometheus, web/api/v1 and docs/querying/api.md (v0.316.0): numbers are texts, times are seconds.
+Source: prometheus.io/docs/prometheus/latest/querying/api (November 2026): numbers are texts, times are seconds.
 """
 
 import math
