@@ -16,7 +16,7 @@ from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.http.messages import checked_message
 from bezel_localcloud.http.multipart import head_and_content, parts_of
 from bezel_localcloud.routing.batch import in_turn
-from bezel_localcloud.services.cloud_run.checks import _environment
+from bezel_localcloud.services.cloud_run.containers.checks import container_violations
 from bezel_localcloud.services.compute.vpc import free_address
 from bezel_localcloud.services.storage.objects.content import _decompress
 from bezel_localcloud.services.storage.xml.documents import parse
@@ -77,10 +77,10 @@ def test_a_refusal_does_not_repeat_what_is_long(body):
 @pytest.mark.slow
 def test_variables_given_twice_are_found_in_one_pass():
     names = [f"A{n}" for n in range(50_000)]
-    assert list(_environment({"env": [{"name": name} for name in names]})) == []
-    assert list(_environment({"env": [{"name": name} for name in [*names, "A7"]]})) == [
-        ("service.template.containers[0].env", "'A7' is given more than once")
-    ]
+    container = {"image": "a", "env": [{"name": name} for name in names]}
+    assert list(container_violations(container, "c", has_gpu=False)) == []
+    container["env"].append({"name": "A7"})
+    assert list(container_violations(container, "c", has_gpu=False)) == [("c.env", "'A7' is given more than once")]
 
 
 def members(count):
