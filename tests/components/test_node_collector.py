@@ -4,9 +4,12 @@ import re
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bezel_catalog.vllm.kept_series import keep_expression
 from bezel_components.metrics.node_collector import IMAGE, node_configuration
+from bezel_components.metrics.run_monitoring import run_monitoring
 from tests.support.components.fake_node import Node
 
 TEXT = node_configuration(project="p", namespace="moe-gateway", lease="bezel-moe", port=8000, interval_seconds=30)
@@ -21,6 +24,23 @@ def test_the_series_of_a_machine_have_the_labels_of_its_lease() -> None:
     assert target["labels"] == {"namespace": "moe-gateway", "instance": "bezel-moe:8000"}
     assert rule == {"action": "keep", "source_labels": ["__name__"], "regex": keep_expression()}
     assert re.fullmatch(r"gke\.gcr\.io/[\w/:.-]+@sha256:[0-9a-f]{64}", IMAGE)
+
+
+@settings(max_examples=20)
+@given(
+    names=st.tuples(*[st.from_regex(r"[a-z][a-z0-9-]{0,48}", fullmatch=True) | st.sampled_from(["no", "null"])] * 2),
+    port=st.integers(1, 65535),
+    seconds=st.integers(5, 300),
+)
+def test_every_name_and_number_is_read_as_it_was_written(names: tuple[str, str], port: int, seconds: int) -> None:
+    gateway, lease = names
+    text = node_configuration(project="p", namespace=gateway, lease=lease, port=port, interval_seconds=seconds)
+    read = yaml.safe_load(text)
+    (target,) = read["scrape_configs"][0]["static_configs"]
+    assert target["labels"] == {"namespace": gateway, "instance": f"{lease}:{port}"}
+    assert read["global"]["scrape_interval"] == f"{seconds}s"
+    (endpoint,) = yaml.safe_load(run_monitoring(port=port, interval_seconds=seconds))["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["interval"]) == (str(port), f"{seconds}s")
 
 
 @pytest.fixture

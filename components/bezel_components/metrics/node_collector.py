@@ -47,7 +47,7 @@ scrape_configs:
   static_configs:
   - targets: ["127.0.0.1:{port}"]
     labels:
-      namespace: {namespace}
+      namespace: "{namespace}"
       instance: "{lease}:{port}"
   metric_relabel_configs:
   - action: keep
