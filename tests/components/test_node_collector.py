@@ -26,6 +26,7 @@ def test_the_series_of_a_machine_have_the_labels_of_its_lease() -> None:
     assert re.fullmatch(r"gke\.gcr\.io/[\w/:.-]+@sha256:[0-9a-f]{64}", IMAGE)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     names=st.tuples(*[st.from_regex(r"[a-z][a-z0-9-]{0,48}", fullmatch=True) | st.sampled_from(["no", "null"])] * 2),
