@@ -39,6 +39,12 @@ REQUESTS: dict[str, tuple[dict[str, Any], tuple[str, str], tuple[str, Any]]] = {
         (SERVICE, "it-service"),
         ("url", "https://chat.example"),
     ),
+    "bezel:door:KeyDoor": (
+        {**PLACE, "service": "chat-door", "accountId": "chat-door", "image": IMAGE, "secretId": "chat-door-program",
+         "bucket": "acme-llm-chat-door", "upstream": "https://chat.example", "servers": {"us-east4": "chat"}},
+        (SERVICE, "it-service"),
+        ("resourceName", "projects/acme-llm/locations/us-east4/services/chat-door"),
+    ),
     "bezel:gateway:IdentityGateway": (
         {**PLACE, "service": "gate", "accountId": "chat-gateway", "image": IMAGE, "nodes": ["10.64.0.5"],
          "network": "nodes", "subnetwork": "nodes-us-east4"},
