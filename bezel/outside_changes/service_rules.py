@@ -18,6 +18,8 @@ from bezel_base.text.shell import shell_word
 RESTORE = "`pulumi up --refresh` restores the declared value."
 UNPIN = "the next deploy moves the traffic to the newest revision."
 NEWEST = "newest"
+_MASKED = "[secret]"
+"""A secret's value in a state that was read for a person."""
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGT]i?)?")
 _UNITS = {"": Decimal(1), "m": Decimal("0.001")} | {
     f"{letter}{suffix}": Decimal(base) ** power
@@ -156,6 +158,28 @@ def _parts_of_containers(declared: Mapping[str, Any], live: Mapping[str, Any]) -
         mounts = [_mounts(each) for each in (wanted[number], container)]
         if mounts[0] != mounts[1]:
             yield f"{where}.volumeMounts", mounts[1], mounts[0], "access"
+        if declared.get("invokerIamDisabled"):
+            yield from _parts_of_program(where, wanted[number], container)
+
+
+def _parts_of_program(
+    where: str, declared: Mapping[str, Any], live: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any, Kind]]:
+    """Differences of what runs where Cloud Run checks no caller: the program alone decides who gets an answer."""
+    if declared.get("image") and declared["image"] != live.get("image"):
+        yield f"{where}.image", live.get("image"), declared["image"], "access"
+    for name, declared_name in (("command", "commands"), ("args", "args")):
+        if [*(declared.get(declared_name) or ())] != [*(live.get(name) or ())]:
+            yield f"{where}.{name}", "another one", "its own", "access"  # a program is no text for a line
+    variables = _list(declared, "envs"), _list(live, "env")
+    names = [{str(each.get("name")) for each in side} for side in variables]
+    if names[0] != names[1]:
+        yield f"{where}.env", sorted(names[1]), sorted(names[0]), "access"
+    values = [{each.get("name"): each.get("value") for each in side} for side in variables]
+    for name in sorted(names[0] & names[1]):
+        wanted = values[0][name]
+        if isinstance(wanted, str) and wanted != _MASKED and wanted != (values[1][name] or ""):
+            yield f"{where}.env.{name}", values[1][name], wanted, "access"
 
 
 def _mounts(container: Mapping[str, Any]) -> list[str]:

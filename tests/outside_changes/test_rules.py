@@ -59,7 +59,19 @@ def mount(path: str) -> dict[str, Any]:
 
 
 NETWORKS, PATH = "template.vpcAccess.networkInterfaces", "projects/p/global/networks/n"
+PROGRAM = {"image": "python@sha256:1", "args": ["-I", "-c", "run", "1"], "resources": {"cpuIdle": True}}
 GCS, EMPTY = gcs("models"), {"name": "scratch", "emptyDir": {"medium": "MEMORY"}}
+
+
+def door(**more: Any) -> dict[str, Any]:
+    """The declaration of a service that everyone may call."""
+    container = {**PROGRAM, "commands": ["python"], "envs": [{"name": "DOOR_BUCKET", "value": "keys"}], **more}
+    return {"invokerIamDisabled": True, "template": {"containers": [container]}}
+
+
+def live_door(**more: Any) -> dict[str, Any]:
+    container = {**PROGRAM, "command": ["python"], "env": [{"name": "DOOR_BUCKET", "value": "keys"}], **more}
+    return {"invokerIamDisabled": True, "template": {"containers": [container]}}
 
 
 def settings(declared: Any, live: Any, **more: Any) -> list[str]:
@@ -125,6 +137,19 @@ def settings(declared: Any, live: Any, **more: Any) -> list[str]:
         (mount("/models"), mount("/app"), ["template.containers[0].volumeMounts"]),
         (template(), template(encryptionKey="projects/q/k"), ["template.encryptionKey"]),
         (template(), template(serviceMesh={"mesh": "m"}), ["template.serviceMesh.mesh"]),
+        # What runs is compared where it alone decides who gets an answer.
+        (door(), live_door(), []),
+        (door(), live_door(image="other@sha256:1"), ["template.containers[0].image"]),
+        (door(), live_door(command=["sh"]), ["template.containers[0].command"]),
+        (door(), live_door(args=["-c", "open"]), ["template.containers[0].args"]),
+        (door(), live_door(env=[]), ["template.containers[0].env"]),
+        (
+            door(),
+            live_door(env=[{"name": "DOOR_BUCKET", "value": "other"}]),
+            ["template.containers[0].env.DOOR_BUCKET"],
+        ),
+        (door(envs=[{"name": "DOOR_BUCKET", "value": "[secret]"}]), live_door(), []),
+        (door() | {"invokerIamDisabled": False}, live_door(args=[]) | {"invokerIamDisabled": False}, []),
     ],
 )
 def test_a_service_is_compared_with_its_declaration_and_with_defaults(
