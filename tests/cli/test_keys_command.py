@@ -52,7 +52,7 @@ def test_a_key_is_on_standard_output_once_and_only_after_a_confirmation(cloud: D
     assert not list(cloud.deployed.folder.glob("home/bezel/keys/*"))
     listed = run(cloud, "list", "dev")
     assert both["outcome"]["key_id"] in listed.stdout
-    assert text.rpartition("-")[2] not in listed.stdout + listed.stderr
+    assert text.split("-", 2)[2] not in listed.stdout + listed.stderr
 
 
 def test_wrong_arguments_end_with_their_repairs_and_no_traceback(cloud: DoorCloud) -> None:
