@@ -15,7 +15,7 @@ ProjectStack = Annotated[
     Field(max_length=100, description="stack whose project it is (default: the environment's)"),
 ]
 Wait = Annotated[str, Reach.INSIDE, Option("TIME"), Field(description="longest wait for another run")]
-Wake = Annotated[bool, Reach.INSIDE, Field(description="may start an instance, which costs money")]
+Wake = Annotated[bool, Reach.INSIDE, Field(description="may start an instance; costs money")]
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
 ReadRegion = Annotated[
     Region | None,

@@ -37,7 +37,7 @@ class TargetArguments(Arguments):
     )
     simulated: Annotated[bool, Reach.INSIDE] = Field(False, description=option_text("run", "--simulated"))
     # The command line has no such option: a person who names a stack there starts it.
-    wake: Annotated[bool, Reach.INSIDE] = Field(False, description="may start an instance, which costs money")
+    wake: Annotated[bool, Reach.INSIDE] = Field(False, description="may start an instance; costs money")
 
 
 def options_of(context: Context, arguments: TargetArguments) -> list[str]:
