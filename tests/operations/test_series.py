@@ -36,6 +36,23 @@ def test_every_sample_counts_in_a_window_with_a_restart():
     assert increases([9, 15, 16]) == [6, 1]
 
 
+@pytest.mark.parametrize(
+    ("finer", "growth"),
+    [
+        ({}, [3, 0, 0, 42]),  # no sample in the window of the restart
+        ({1: [(12.5, False)]}, [3, 0.5, 0, 42]),  # its last one is of the process before
+    ],
+)
+def test_a_counter_that_appears_windows_after_a_restart_counts_from_zero(finer, growth):
+    """The next process counts more, so that no value falls."""
+    assert increases([9, 12, None, None, 42], finer, {1}) == growth
+    assert increases([9, 12, None, None, 42]) == [3, 0, 0, 30]
+
+
+def test_a_value_in_a_window_with_a_restart_that_was_not_read_is_of_the_next_process():
+    assert increases([9, 20, 25], {}, {0}) == [20, 5]
+
+
 @given(st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=9), min_size=1, max_size=5), st.integers(1, 7))
 def test_windows_of_any_length_add_up_to_what_all_processes_counted(processes, length):
     """Processes of one server in turn, each with its growth between samples; every sample is in one window."""

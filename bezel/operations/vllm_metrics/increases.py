@@ -5,7 +5,7 @@ falls began again. What a server counted between its last sample and its end is 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,21 +17,30 @@ Samples = Sequence[tuple[float, bool]]
 """Every sample of a series in a window: its value, and whether it is the first one of another process."""
 
 
-def increases(values: Column, finer: Mapping[int, Samples] | None = None) -> list[float]:
+def increases(
+    values: Column, finer: Mapping[int, Samples] | None = None, restarted: Container[int] = frozenset()
+) -> list[float]:
     """The growth of a counter in each window.
+
+    A counter may have its first sample of a next process in a later window than its server: before the first request
+    some do not exist.
 
     Args:
         values: Its values.
         finer: Window -> its samples, for windows in which the server was restarted.
+        restarted: The windows in which the server was restarted.
     """
     last = values[0] or 0.0
+    begins = False
     growth = []
     for number, value in enumerate(values[1:]):
+        is_restarted = number in restarted
+        samples = (finer or {}).get(number) or ([] if value is None else [(value, is_restarted)])
         grown = 0.0
-        samples = (finer or {}).get(number) or ([] if value is None else [(value, False)])
         for sample, is_new in samples:
-            grown += sample if is_new or sample < last else sample - last
-            last = sample
+            grown += sample if is_new or begins or sample < last else sample - last
+            last, begins = sample, False
+        begins = begins or (is_restarted and not any(is_new for _, is_new in samples))
         growth.append(grown)
     return growth
 

@@ -8,7 +8,7 @@ first sample. Leaves the sums to `served`.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -216,7 +216,10 @@ class _Reader:
         """The growth of each series of a counter."""
         finer = self._finer(metric, restarts)
         return [
-            CounterGrowth(each.labels, increases(_column(each, self._when), finer.get(_key(each.labels))))
+            CounterGrowth(
+                each.labels,
+                increases(_column(each, self._when), finer.get(_key(each.labels)), _windows_of(restarts, each.labels)),
+            )
             for each in self.windows(metric)
         ]
 
@@ -226,16 +229,19 @@ class _Reader:
         finer = self._finer(metric, restarts)
         columns: defaultdict[Key, dict[float, Column]] = defaultdict(dict)
         samples: defaultdict[Key, dict[float, Mapping[int, Samples]]] = defaultdict(dict)
+        restarted: dict[Key, Container[int]] = {}
         for each in self.windows(metric):
             bound = _parse_bound(each.labels.get("le", ""))
             if bound is not None:
                 key = _key({name: value for name, value in each.labels.items() if name != "le"})
                 columns[key][bound] = _column(each, self._when)
                 samples[key][bound] = finer.get(_key(each.labels), {})
+                restarted[key] = _windows_of(restarts, each.labels)
         sums = {_key(each.labels): each.growth for each in self.counter(f"{family.name}_sum", restarts)}
         none = [0.0] * len(self._when.ends)
         return [
-            HistogramGrowth(_buckets(by_bound, samples[key]), sums.get(key, none)) for key, by_bound in columns.items()
+            HistogramGrowth(_buckets(by_bound, samples[key], restarted[key]), sums.get(key, none))
+            for key, by_bound in columns.items()
         ]
 
     def _finer(self, metric: str, restarts: Restarts) -> dict[Key, dict[int, Samples]]:
@@ -251,9 +257,16 @@ class _Reader:
         return finer
 
 
-def _buckets(columns: Mapping[float, Column], finer: Mapping[float, Mapping[int, Samples]]) -> list[Buckets]:
+def _windows_of(restarts: Restarts, labels: Mapping[str, str]) -> frozenset[int]:
+    """The windows in which the server of a series was restarted."""
+    return frozenset(window for window, targets in restarts.items() if targets.get(_target(labels)))
+
+
+def _buckets(
+    columns: Mapping[float, Column], finer: Mapping[float, Mapping[int, Samples]], restarted: Container[int]
+) -> list[Buckets]:
     """Observations of one histogram in each window."""
-    growth = {bound: increases(column, finer.get(bound)) for bound, column in fill_buckets(columns).items()}
+    growth = {bound: increases(column, finer.get(bound), restarted) for bound, column in fill_buckets(columns).items()}
     bounds = tuple(growth)
     return [Buckets(bounds, counts) for counts in zip(*growth.values(), strict=True)]
 
