@@ -114,8 +114,8 @@ def test_a_restart_between_two_samples_loses_nothing(cloud: Deployed, prometheus
 def test_a_counter_of_the_next_process_may_appear_later(cloud: Deployed, prometheus: Prometheus) -> None:
     """Calls over HTTP have no series before the first one; then both processes have counted the same."""
     begin = NOW // 1800 * 1800 - 3 * HOUR
-    restarted = with_count("process_start_time_seconds", begin)
-    prometheus.scrape(TEXT, begin + 60)
+    restarted = with_count("process_start_time_seconds", begin + 100)
+    prometheus.scrape(with_count("process_start_time_seconds", begin + 30), begin + 60)
     prometheus.scrape(re.sub(r"(?m)^http_requests_total.*$", "", restarted), begin + 120)
     prometheus.scrape(restarted, begin + 5000)
     assert count_of(read(cloud, since="24h"), "2xx") == 2 * 12
