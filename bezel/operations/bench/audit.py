@@ -22,7 +22,7 @@ class AuditArguments(Arguments):
     files: Annotated[tuple[FileName, ...], Reach.INSIDE] = Field(
         min_length=1,
         max_length=_MOST_FILES,
-        description=option_text("audit", "files", "they are below the project's folder"),
+        description=option_text("audit", "files", "below the project's folder"),
     )
     machine: Annotated[str, Reach.INSIDE] = Field("", max_length=100, description=option_text("audit", "--machine"))
     model: Annotated[str, Reach.INSIDE] = Field("", max_length=100, description=option_text("audit", "--model"))

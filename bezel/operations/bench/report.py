@@ -28,10 +28,10 @@ class ReportArguments(Arguments):
         description=option_text("report", "results", "files below the project's folder"),
     )
     out: Annotated[FileName | None, Reach.INSIDE] = Field(
-        None, description=option_text("report", "--out", "a new file FILE.html below the project's folder")
+        None, description=option_text("report", "--out", "a new FILE.html below the project's folder")
     )
     markdown: Annotated[FileName | None, Reach.INSIDE] = Field(
-        None, description=option_text("report", "--markdown", "a new file FILE.md below the project's folder")
+        None, description=option_text("report", "--markdown", "a new FILE.md below the project's folder")
     )
 
 

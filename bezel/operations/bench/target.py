@@ -27,7 +27,7 @@ class TargetArguments(Arguments):
     url: Annotated[str | None, Reach.BEYOND] = Field(
         None,
         max_length=200,
-        description=option_text("run", "--url", "on this machine, e.g. of `bezel proxy`"),
+        description=option_text("run", "--url", "on this machine: `bezel proxy`"),
     )
     model: Annotated[Served | None, Reach.INSIDE] = Field(None, description=option_text("run", "--model"))
     out: Annotated[str, Reach.INSIDE] = Field(
