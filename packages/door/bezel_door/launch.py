@@ -1,8 +1,8 @@
 """Start of a door: the command of its container, its variables, and the place of its archive. Pure.
 
 Owns what a deploy declares of the container, so that a policy can compare a declaration with it. The command has the
-archive's digest: another archive at that place is not run. It is read once and run from a copy, since Cloud Run
-fetches a mounted secret anew at each reading, and Python reads an archive at each import.
+archive's digest: another archive at that place is not run. It is read once, unpacked and run from a copy, since Cloud
+Run fetches a mounted secret anew at each reading, and Python reads an archive at each import.
 
 Python's `-I` leaves out the working folder and Python's variables: only its own library and the archive are imported.
 """
@@ -11,11 +11,9 @@ import hashlib
 from typing import Final
 
 FOLDER: Final = "/door"
-"""Where the secret with the archive is mounted."""
-ARCHIVE_NAME: Final = "door.pyz"
+"""Where the secret with the packed archive is mounted."""
+ARCHIVE_NAME: Final = "door.pyz.bz2"
 PORT: Final = 8080
-HEALTH_PATH: Final = "/door"
-"""Path of the startup probe; not one of vLLM's."""
 COMMANDS: Final = ("python",)
 UPSTREAM: Final = "DOOR_UPSTREAM"
 """URL of the server that the door calls."""
@@ -26,9 +24,9 @@ BUCKET: Final = "DOOR_BUCKET"
 VARIABLES: Final = frozenset({UPSTREAM, AUDIENCE, BUCKET})
 
 _PROGRAM = """\
-import hashlib, runpy, sys, tempfile
+import bz2, hashlib, runpy, sys, tempfile
 path, digest = sys.argv[1:]
-with open(path, "rb") as file:
+with bz2.open(path) as file:
     content = file.read()
 if hashlib.sha256(content).hexdigest() != digest:
     sys.exit(f"{path} is not the archive that this revision was deployed with, so it does not start: deploy again.")
