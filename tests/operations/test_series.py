@@ -49,7 +49,7 @@ def test_a_counter_that_appears_windows_after_a_restart_counts_from_zero(finer, 
     assert increases([9, 12, None, None, 42]) == [3, 0, 0, 30]
 
 
-def test_a_value_in_a_window_with_a_restart_that_was_not_read_is_of_the_next_process():
+def test_a_value_after_an_unread_restart_is_of_the_next_process():
     assert increases([9, 20, 25], {}, {0}) == [20, 5]
 
 
