@@ -140,7 +140,7 @@ def program(container: ContainerLaunch, name: str) -> Command:
 def _on_this_machine(word: str, mounts: Mapping[str, str]) -> str:
     """A word of a command line; the path of a file in a mounted volume as this machine has it."""
     for mount, folder in mounts.items():
-        if word.startswith(f"{mount.rstrip('/')}/"):
+        if mount.startswith("/") and word.startswith(f"{mount.rstrip('/')}/"):
             return f"{folder}{word.removeprefix(mount.rstrip('/'))}"
     return word
 
