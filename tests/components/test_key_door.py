@@ -4,6 +4,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.door.key_door import KeyDoor, KeyDoorArgs
 from bezel_door.archive import door_archive
 from bezel_door.launch import arguments_of
+from tests.support.components.fake_cloud_run import FakeRun, description, running
 from tests.support.components.fake_engine import DIGEST, Declarations, declare, has_unknown
 
 SERVICE = "cloudrunv2/service:Service"
@@ -32,6 +34,13 @@ def door_args(**more: Any) -> KeyDoorArgs:
         "servers": {"us-east4": "chat", "europe-west4": "chat"},
     }
     return KeyDoorArgs(**{**defaults, **more})
+
+
+@pytest.fixture(autouse=True)
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    """Cloud Run, at first without a service."""
+    with running(monkeypatch) as fake:
+        yield fake
 
 
 def declarations_of(**more: Any) -> Declarations:
@@ -104,6 +113,14 @@ def test_the_preview_knows_all_but_the_version_of_the_program() -> None:
     (item,) = inputs["template"]["volumes"][0]["secret"]["items"]
     item.pop("version")
     assert not has_unknown(inputs)
+
+
+@pytest.mark.parametrize(("state", "annotations"), [("FAILED", {"bezel-attempt": "chat-2"}), ("SUCCEEDED", None)])
+def test_another_revision_is_made_in_place_of_a_failed_one(run: FakeRun, state: str, annotations: object) -> None:
+    condition = {"type": "Ready", "state": f"CONDITION_{state}"}
+    run.service = description(created="chat-2", ready="chat-1", terminalCondition=condition)
+    template = declarations_of(service="chat").one(SERVICE).inputs["template"]
+    assert template.get("annotations") == annotations
 
 
 def test_only_an_image_by_digest_is_accepted() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from bezel_components.container_image import ContainerImage, ContainerImageArgs
 from bezel_components.door.key_door import KeyDoor, KeyDoorArgs
+from tests.support.components.fake_cloud_run import running
 from tests.support.components.fake_engine import DIGEST, declare
 from tests.support.policies.harness import LABELS, OF_A_RESOURCE, SERVICE, UNKNOWN, change, stack_violations, violations
 
@@ -46,7 +47,8 @@ def declared_door() -> tuple[tuple[str, dict[str, Any]], ...]:
         )
         KeyDoor("door", args)
 
-    return tuple((each.type, _plain(each.inputs)) for each in declare(program).all)
+    with pytest.MonkeyPatch.context() as patch, running(patch):
+        return tuple((each.type, _plain(each.inputs)) for each in declare(program).all)
 
 
 def _plain(value: Any) -> Any:
@@ -86,7 +88,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
     ({f"{CONTAINER}.baseImageUri": "python"}, "template.containers.0 is not"),
     ({"template.volumes.0.gcs": {"bucket": "b"}}, "template.volumes.0"),
     ({"template.volumes": []}, "has 0 of them"),
-    ({"template.containers": [*door()["template"]["containers"], {"image": "i"}]}, "has 2 of them"),
+    ({"template.containers": [{"image": "i"}, {"envs": [{"name": "DOOR_BUCKET"}]}]}, "has 2 of them"),
 ]
 
 

@@ -15,6 +15,8 @@ right to call the server. Leaves keys to their commands (`bezel keys`), and the 
 - The account reads the bucket, and writes in the folder of use only: a door cannot make a key.
 - The bucket goes with the door, and with it every key: what has no door has no keys. `deletion_protection` keeps both.
 - Deleted objects are not kept: the use of keys is overwritten every few seconds.
+- A deploy makes another revision after a failed one, as of the GPU service: Cloud Run retries none. So the service is
+  read, in previews too.
 - CPU only while requests are served (a stream is one request), no instance without them.
 
 Facts: Cloud Run gives an instance at most 1000 concurrent requests, and its start without a GPU 240 s; Secret Manager
@@ -52,10 +54,12 @@ from pulumi_gcp.secretmanager import (
 from pulumi_gcp.storage import Bucket, BucketIAMMember, BucketIAMMemberConditionArgs, BucketSoftDeletePolicyArgs
 from pydantic import Field
 
+from bezel.diagnosis.revision_traffic import ATTEMPT, attempt
 from bezel_components.base.arguments import ComponentArgs, Text, child_options
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.base.granted_roles import INVOKER, OBJECT_USER, OBJECT_VIEWER
+from bezel_components.lookups.cloud_run import look_up_service
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from bezel_door.archive import door_archive, packed_archive
 from bezel_door.calls.routes import PROBE_PATH
@@ -168,7 +172,7 @@ class KeyDoor(pulumi.ComponentResource):
                 "ingress": service_args.ingress,
                 "invoker_iam_disabled": True,
                 "labels": dict(args.labels),
-                "template": _template(args, account.email, version),
+                "template": _template(args, account.email, version, attempt(look_up_service(self.resource_name))),
             },
             seconds=_DEADLINE_SECONDS,
             depends_on=[account, version, *_grants(self, name, args, opts, account, bucket)],
@@ -234,10 +238,12 @@ def _grants(
     return [reader, writer, *invokers]
 
 
-def _template(args: KeyDoorArgs, account: str, version: SecretVersion) -> cloudrunv2.ServiceTemplateArgs:
+def _template(args: KeyDoorArgs, account: str, version: SecretVersion, failed: str) -> cloudrunv2.ServiceTemplateArgs:
+    """The template; `failed` is the revision that this one is another attempt at, "" for none."""
     item = cloudrunv2.ServiceTemplateVolumeSecretItemArgs(path=ARCHIVE_NAME, version=version.version)
     program = cloudrunv2.ServiceTemplateVolumeSecretArgs(secret=args.secret_id, items=[item])
     return cloudrunv2.ServiceTemplateArgs(
+        annotations={ATTEMPT: failed} if failed else None,
         execution_environment="EXECUTION_ENVIRONMENT_GEN2",
         service_account=account,
         scaling=cloudrunv2.ServiceTemplateScalingArgs(min_instance_count=0, max_instance_count=args.max_instances),
