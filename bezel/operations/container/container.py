@@ -43,12 +43,10 @@ _PAST = {"start": "started", "stop": "stopped", "restart": "restarted"}
 class ContainerArguments(Arguments):
     """What to do to which machine."""
 
-    action: Annotated[Action, Reach.INSIDE] = Field(
-        description="what to do; a container that is so already is left alone"
-    )
+    action: Annotated[Action, Reach.INSIDE] = Field(description="what to do, unless it is so already")
     stack: Stack
     lease: Annotated[Name | None, Reach.INSIDE, Option("NAME")] = Field(
-        None, description="only the machine of this lease (default: every one, one after the other)"
+        None, description="only the machine of this lease (default: all, one after the other)"
     )
     wait: Wait = "15m"
 

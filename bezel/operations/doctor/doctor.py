@@ -36,14 +36,14 @@ class DoctorArguments(Arguments):
 
     stack: OptionalStack = Field(
         None,
-        description="name of the stack (default: all deployed ones; before a first deploy, those of bezel.toml)",
+        description="name of the stack (default: all deployed, else those of bezel.toml)",
     )
     deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
         45.0, gt=0, le=300, description="time limit of the checks, in seconds"
     )
     ask_google: Annotated[bool, Reach.INSIDE] = Field(
         default=False,
-        description="also ask Google whether it would accept the stack's service, by requests that create nothing",
+        description="ask Google too whether it accepts the service, by requests that create nothing",
     )
     verdict: Annotated[str | None, Reach.INSIDE, Option("FILE")] = Field(
         None,

@@ -35,14 +35,11 @@ class ExplainArguments(Arguments):
         StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
         Reach.INSIDE,
         Word("NAME", dashed=True),
-    ] = Field(
-        description="policy, setting, checkpoint, hardware, vLLM option or variable, e.g. "
-        "scaling.max_instances, gemma-4-12b-it, --max-model-len"
-    )
+    ] = Field(description="its name, e.g. scaling.max_instances, gemma-4-12b-it, --max-model-len")
     vllm_version: Annotated[str, Reach.INSIDE, Option("RELEASE")] = Field(
         _RELEASE,
         max_length=100,
-        description="recorded vLLM release (default: that of a stack which names none)",
+        description="recorded release (default: that of a stack without one)",
     )
 
 

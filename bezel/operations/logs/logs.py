@@ -60,7 +60,7 @@ class LogsArguments(Arguments):
     revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None,
         max_length=63,
-        description="name of a revision, or `all` (default: those with traffic, and the newest one)",
+        description="a revision, or `all` (default: those with traffic, and the newest)",
     )
     node: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None, max_length=63, description="name of a leased machine (default: all of the stack)"
@@ -72,7 +72,7 @@ class LogsArguments(Arguments):
         None, min_length=1, max_length=500, description="part of the message, in any case"
     )
     since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
-        "1h", max_length=40, description="begin of the log: 30s, 10m, 2h, 3d, or a time in RFC 3339"
+        "1h", max_length=40, description="begin of the log: 30s, 10m, 2h, 3d or RFC 3339"
     )
     limit: Annotated[int, Reach.INSIDE, Option("LINES")] = Field(
         200, ge=1, le=5000, description="number of lines at most, the newest ones"

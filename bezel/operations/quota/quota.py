@@ -44,10 +44,10 @@ class QuotaArguments(Arguments):
     """Which places, and whose needs."""
 
     region: Annotated[Region | None, Reach.INSIDE] = Field(
-        None, description="region: its quotas and those of its zones (default: all)"
+        None, description="its quotas and those of its zones (default: all)"
     )
     zone: Annotated[Zone | None, Reach.INSIDE] = Field(
-        None, description="zone: its quotas and those of its region (default: all)"
+        None, description="its quotas and those of its region (default: all)"
     )
     stack: Annotated[str | None, Reach.INSIDE] = Field(
         None,

@@ -38,7 +38,7 @@ class QuotaRequestArguments(Arguments):
         examples=["CpuAllocPerProjectRegion"],
     )
     amount: Annotated[float, Reach.INSIDE, Option("N")] = Field(
-        gt=0, le=1e9, description="wanted limit in GPUs, chips, vCPUs or GiB, as `bezel quota` shows it"
+        gt=0, le=1e9, description="wanted limit, in the unit that `bezel quota` shows"
     )
     region: Annotated[Region | None, Reach.INSIDE] = Field(
         None, description="region of a quota that is counted by region"

@@ -50,7 +50,7 @@ class RollbackArguments(Arguments):
         None,
         pattern=r"^[a-z0-9-]{1,63}$",
         examples=["bezel-l4-qat-00002-abc"],
-        description="revision that gets the traffic (default: the last before the serving one that passed its check)",
+        description="revision that gets the traffic (default: the last before it that passed its check)",
     )
     wait: Wait = "15m"
     region: Annotated[Region | None, Reach.INSIDE, Option("REGION")] = Field(

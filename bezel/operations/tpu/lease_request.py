@@ -37,7 +37,7 @@ class CreateArguments(Arguments):
     )
     network: Annotated[str, Reach.BEYOND, Option("NAME")] = Field(
         pattern=_NETWORK,
-        description="network of the machine, with a subnetwork in the zone's region",
+        description="its network, with a subnetwork in the zone's region",
         examples=["default"],
     )
     subnetwork: Annotated[str | None, Reach.BEYOND, Option("NAME")] = Field(
@@ -48,7 +48,7 @@ class CreateArguments(Arguments):
     )
     service_account: Annotated[str, Reach.BEYOND, Option("EMAIL")] = Field(
         pattern=r"^[a-z0-9-]{1,63}@[a-z0-9.-]{1,200}$",
-        description="e-mail of the service account that the machine runs as",
+        description="e-mail of the service account that it runs as",
         examples=["vllm-run@my-project.iam.gserviceaccount.com"],
     )
     duration: Annotated[str, Reach.BEYOND, Option("TIME")] = Field(

@@ -55,7 +55,7 @@ class CopyArguments(Arguments):
         21_600.0,
         gt=0,
         le=604_800,
-        description="time limit of the copy, in seconds; copied files stay (default: 6 hours)",
+        description="time limit in seconds; copied files stay (default: 6 hours)",
     )
 
 
