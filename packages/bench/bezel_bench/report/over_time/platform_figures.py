@@ -1,6 +1,6 @@
 """Figures of a server's platform over a load: use of its GPU, and instances, over the time of the server's metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bezel_bench.report.charts.axes import Axis
@@ -10,6 +10,7 @@ from bezel_bench.report.format import number, percent
 from bezel_bench.report.over_time.server_figures import loads_by_weight, time_axis
 from bezel_bench.report.series import Subject, evenly, nature
 from bezel_bench.result.document import Cell
+from bezel_bench.result.platform_series import PlatformSeries
 
 _ROWS, _SUBJECTS = 20, 2
 _GPU = {"gpu": "GPU", "gpu_memory": "GPU memory"}
@@ -48,20 +49,25 @@ def _load(subject: Subject) -> _WatchedLoad | None:
 
 def _figure(name: str, title: str, y: Axis, columns: dict[str, str], loads: Sequence[_WatchedLoad]) -> Figure | None:
     text = percent if y.as_percent else number
-    lines, sources = [], []
-    for load in loads[:_SUBJECTS]:
-        for one in load.cell.platform_series:
-            if one.of in columns and one.values:
-                label = ", ".join(part for part in (load.label, columns[one.of]) if part)
-                pairs = zip(one.at_seconds, one.values, strict=True)
-                lines.append(Line(label, [Dot(at, value, tooltip=f"{label}: {text(value)}") for at, value in pairs]))
-                sources.append(f"{one.source}'s {one.metric}")
-    if not lines:
+    drawn = [
+        (", ".join(part for part in (load.label, columns[one.of]) if part), one)
+        for load in loads[:_SUBJECTS]
+        for one in load.cell.platform_series
+        if one.of in columns and one.values
+    ]
+    if not drawn:
         return None
-    notes = [f"{' and '.join(dict.fromkeys(sources))}, over the load's time; each marker is a sample."]
+    lines = [Line(label, _dots(label, one, text)) for label, one in drawn]
+    metrics = " and ".join(dict.fromkeys(one.metric for _, one in drawn))
+    notes = [f"{drawn[0][1].source}'s {metrics}, over the load's time; each marker is a sample."]
     if len(loads) > _SUBJECTS:
         notes.append(f"{_SUBJECTS} of {len(loads)} servers are drawn.")
     rows = [[number(dot.x), line.label, text(round(dot.y, 4))] for line in lines for dot in evenly(line.dots, _ROWS)]
     table = Table(title, ["seconds", "line", y.title], rows, f"At most {_ROWS} samples a line; all are in the result.")
     chart = Chart(title, " ".join(notes), lines, time_axis([load.cell for load in loads[:_SUBJECTS]]), y)
     return Figure(name, title, nature(load.subject for load in loads), notes, chart, table)
+
+
+def _dots(label: str, series: PlatformSeries, text: Callable[[float], str]) -> list[Dot]:
+    pairs = zip(series.at_seconds, series.values, strict=True)
+    return [Dot(at, value, tooltip=f"{label}: {text(value)}") for at, value in pairs]
