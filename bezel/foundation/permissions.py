@@ -107,7 +107,7 @@ _STACK_SECRETS_READS = "secretmanager.secrets.get secretmanager.versions.access 
 _STACK_SECRETS_WRITES = """
 secretmanager.secrets.delete secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy
 secretmanager.secrets.update
-secretmanager.versions.add secretmanager.versions.destroy
+secretmanager.versions.destroy secretmanager.versions.add
 """
 # An address: a global load balancer, a certificate, records. Google asks for `use` of what a new part refers to. What
 # `GlobalAddress` never changes has no permission: a certificate of Compute Engine, QUIC, a security policy.

@@ -142,14 +142,14 @@ def _roles_on_project(args: RuntimeIdentityArgs) -> dict[str, Problem]:
     """The roles on the project, each with what it means that it cannot be granted."""
     roles: dict[str, Problem] = {}
     if args.writes_logs or args.writes_metrics:
-        setting, consequence = "metrics", "the collector could not write to the log."
+        setting, consequence = "bezel:observability.metrics", "the collector could not write to the log."
         if args.writes_logs:
-            setting = "alerts"
+            setting = "bezel:observability.alerts"
             consequence = "the machines could not write the notice before their leases end, and no alert would open."
         roles[LOG_WRITER] = _refused_grant(LOG_WRITER, args.project, consequence, setting)
     if args.writes_metrics:
         consequence = "the collector could not write the server's figures, and no chart or alert would have any."
-        roles[METRIC_WRITER] = _refused_grant(METRIC_WRITER, args.project, consequence, "metrics")
+        roles[METRIC_WRITER] = _refused_grant(METRIC_WRITER, args.project, consequence, "bezel:observability.metrics")
     return roles
 
 
@@ -159,5 +159,5 @@ def _refused_grant(role: str, project: str, consequence: str, setting: str) -> P
         "cannot be granted",
         consequence,
         "give the account that deploys resourcemanager.projects.setIamPolicy for this one role (docs/leases.md, "
-        f"Requirements of the project), or set `bezel:observability.{setting}` to false.",
+        f"Requirements of the project), or set `{setting}` to false.",
     )

@@ -44,6 +44,7 @@ VERBATIM = {
     "tpu_describe": "lines of a console",
     "secret_show": "a command",
     "bench_report": "tables as Markdown",
+    **dict.fromkeys(("metrics", "report"), "a course over time, as wide as the screen"),
     "query": "the model's answer",
     **dict.fromkeys(
         ("tpu_create", "tpu_delete", "catalog_add_model", "deploy", "scale", "restart", "rollback", "container"),

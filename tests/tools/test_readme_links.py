@@ -36,7 +36,7 @@ def test_relative_links_get_the_address_of_the_tag(kind: Literal["github", "gite
 
 def test_every_relative_link_of_a_distribution_names_a_file() -> None:
     folders = distribution_folders(ROOT)
-    assert len(folders) == 14
+    assert len(folders) == 15
     for folder in folders:
         text = absolute_links((ROOT / folder / "README.md").read_text(), folder, forge("github"), "v1")
         paths = [part.partition(")")[0].partition("#")[0] for part in text.split("/acme/llm/blob/v1/")[1:]]

@@ -18,7 +18,7 @@ NAMES = (
     *("max-concurrency", "max-failed", "max-in-flight", "min-chars", "output-lengths", "prefix-tokens", "ramp", "seed"),
     *("think-time", "turns", "warmup", "warmup-seconds"),
 )
-LoadOption = Annotated[str, Field(pattern=r"^[a-z-]{4,15}=\S{1,99}$")]
+LoadOption = Annotated[str, Field(pattern=r"^[a-z-]{4,15}=\S{1,99}$", examples=["cancel=0.1"])]
 _OF_LENGTHS = ("input-lengths", "output-lengths")
 _FILE = "file:"
 

@@ -43,7 +43,7 @@ def as_page(report: Report) -> str:
     times = f"{report.since:%Y-%m-%d %H:%M} to {report.until:%Y-%m-%d %H:%M} UTC"
     sections = dict(_sections(report, kind))
     top = header(f"Stack {report.stack}", kind, times, [SIMULATED] if report.simulated else [], sections)
-    footer = "Made by bezel report. What is unknown is named so, and never 0."
+    footer = "What is unknown is named so, and never 0."
     return document(f"{report.stack}: {times}", top, sections.values(), footer)
 
 

@@ -58,7 +58,7 @@ RULES = [
         "an aligner fits the kind and the values of its metric; an unknown metric is not found",
         [
             "observability.a_policy_that_cannot_be_is_refused_with_its_reason",
-            "observability.a_policy_in_promql_may_name_a_metric_that_nothing_has_written_yet",
+            "observability.a_query_names_metrics_of_the_platform_or_written_ones",
         ],
         MONITORING,
         "schemas/Aggregation/properties/perSeriesAligner/description",
