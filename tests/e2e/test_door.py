@@ -56,7 +56,7 @@ def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     assert chat(url, "m", {"Authorization": f"Bearer {key}"}).status_code in {401, 403}
 
     # A new revision reads the keys that there are.
-    rehearsal.set("labels.team", "speech")
+    rehearsal.set("scaling.request_timeout_seconds", 600)
     up(rehearsal)
     answer = by_key(rehearsal.outputs(), key)
     assert answer.status_code == 200, answer.text
@@ -79,7 +79,7 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     rehearsal.set("access", {"keys": True}, LEASED)
     up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
     key = put_key(rehearsal, f"bezel-local-bezel-{LEASED}-door")
-    rehearsal.set("labels.team", "speech", LEASED)  # a new revision reads the keys that there are
+    rehearsal.set("scaling.request_timeout_seconds", 600, LEASED)  # a new revision reads the keys that there are
     up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
     outputs = rehearsal.outputs(LEASED)
     answer = by_key(outputs, key)
