@@ -102,12 +102,13 @@ _WEIGHTS_READS = "storage.buckets.get storage.buckets.getIamPolicy storage.objec
 _WEIGHTS_WRITES = """
 storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update storage.objects.delete
 """
-# What a stack makes as a secret for itself, such as its collector's configuration: a refresh compares the text too.
+# What a stack makes as a secret for itself, such as its collector's configuration: a refresh compares the text too, and
+# the provider enables a version that it has added.
 _STACK_SECRETS_READS = "secretmanager.secrets.get secretmanager.versions.access secretmanager.versions.get"
 _STACK_SECRETS_WRITES = """
 secretmanager.secrets.delete secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy
 secretmanager.secrets.update
-secretmanager.versions.destroy secretmanager.versions.add
+secretmanager.versions.destroy secretmanager.versions.enable secretmanager.versions.add
 """
 # An address: a global load balancer, a certificate, records. Google asks for `use` of what a new part refers to. What
 # `GlobalAddress` never changes has no permission: a certificate of Compute Engine, QUIC, a security policy.
