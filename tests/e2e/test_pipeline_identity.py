@@ -156,6 +156,7 @@ def watch(jobs: Jobs) -> None:
     """Let both stacks have alerts, and the lease hours, whose jobs and grants need the most rights."""
     for stack in (SERVICE, LEASE):
         jobs.pipeline.set("bezel:observability", {"alerts": True, "dashboard": True}, stack)
+    jobs.pipeline.set("bezel:cost", {"max_hourly_usd": 2}, SERVICE)  # a collector has its price
     jobs.pipeline.set("bezel:lease", {"zones": [{"zone": "us-east5-a"}], "duration": "4h", "hours": HOURS}, LEASE)
     jobs.pipeline.commit()
 
