@@ -116,6 +116,16 @@ def test_a_time_that_cannot_be_asked_for_is_refused_with_examples(since, problem
     assert problem.replace("300", "5 min") in str(refused.value) or problem in str(refused.value)
 
 
+@pytest.mark.parametrize(("longest", "beyond"), [("5m", "299s"), ("42d", "1009h")])
+def test_the_shortest_and_the_longest_age_hold_at_every_fraction_of_a_second(longest, beyond):
+    """An age becomes a time in microseconds, and a length again: 300 s are 299.9999998 s then."""
+    for number in range(200):
+        now = NOW + number * 0.7311
+        assert time_range(longest, now).seconds >= 300
+        with pytest.raises(TimeRangeError):
+            time_range(beyond, now)
+
+
 @pytest.mark.parametrize("since", ["5m", "1h", "24h", "7d", "42d", "2026-09-20T14:13:20Z"])
 def test_windows_cover_the_time_and_those_of_a_day_end_at_midnight(since):
     now = NOW + random.Random(since).random() * 86_400  # noqa: S311 - no secret

@@ -14,6 +14,7 @@ from bezel_base.errors import Problem, WrongValueError
 LEAST, MOST = 300, 42 * 86_400
 """Seconds of a question: two scrapes and their way to Cloud Monitoring take more than a minute."""
 _MOST_WINDOWS = 56  # that fit beside a name in 80 columns
+_ROUNDING = 0.001  # seconds by which an age may change as it becomes a time and a length again
 _STEPS = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 
 
@@ -78,9 +79,9 @@ def time_range(since: str, now: float) -> TimeRange:
     length = now - begin
     if length < 0:
         consequence = "it is in the future, and nothing is known of that."
-    elif length < LEAST:
+    elif length < LEAST - _ROUNDING:
         consequence = f"it is less than {format_duration(LEAST)} ago, and figures arrive minutes late."
-    elif length > MOST:
+    elif length > MOST + _ROUNDING:
         consequence = "it is more than six weeks ago, and Cloud Monitoring keeps the time of instances for six weeks."
     else:
         end = float(int(now))
