@@ -117,7 +117,7 @@ def test_a_time_that_cannot_be_asked_for_is_refused_with_examples(since, problem
 
 
 @pytest.mark.parametrize(("longest", "beyond"), [("5m", "299s"), ("42d", "1009h")])
-def test_the_shortest_and_the_longest_age_hold_at_every_fraction_of_a_second(longest, beyond):
+def test_shortest_and_longest_age_hold_at_any_fraction_of_a_second(longest, beyond):
     """An age becomes a time in microseconds, and a length again: 300 s are 299.9999998 s then."""
     for number in range(200):
         now = NOW + number * 0.7311

@@ -51,4 +51,6 @@ def test_every_test_of_a_real_server_may_take_as_long_as_its_start() -> None:
     texts = {path: path.read_text() for path in TESTS.rglob("test_*.py") if path != Path(__file__)}
     users = {str(path): text for path, text in texts.items() if re.search(r"with .*real_vllm\(", text)}
     assert len(users) >= 4
-    assert [name for name, text in users.items() if not re.search(r"mark\.timeout\((2 \* TIMEOUT|TIMEOUT|900)\)", text)] == []
+    assert [
+        name for name, text in users.items() if not re.search(r"mark\.timeout\((2 \* TIMEOUT|TIMEOUT|900)\)", text)
+    ] == []
