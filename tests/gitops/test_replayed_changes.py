@@ -90,6 +90,8 @@ REPLAYED = [
     ("catalog.py", "bezel_catalog/__init__.py", "every", True),
     ("catalog.py", "components/bezel_catalog.py", "every", True),
 ]
+# A member that was not there before, with the stacks that its program and its list of fields concern.
+ADDED = (("packages/door/bezel_door/http1/server.py", "every"), ("packages/door/bezel_door/key_file.py", "every"))
 # A module of a member that a state of before names is loaded with its providers, whatever the stack.
 EARLIER = ("components/providers/model_files.py", "smoke/base.py", "smoke/benchmark.py", "smoke/health.py")
 
@@ -124,6 +126,11 @@ def test_a_change_concerns_the_stacks_of_before(tree: Tree, before: str, now: st
     assert is_judge(now) is judges
 
 
+@pytest.mark.parametrize(("path", "stacks"), ADDED)
+def test_a_change_of_a_new_member_concerns_what_it_is_part_of(tree: Tree, path: str, stacks: str) -> None:
+    assert tree.concerned_stacks(path) == tree.stacks[stacks]
+
+
 @pytest.mark.parametrize("path", EARLIER)
 def test_a_module_that_states_name_concerns_every_stack(tree: Tree, path: str) -> None:
     assert tree.concerned_stacks(path) == tree.stacks["every"]
@@ -143,7 +150,7 @@ def test_every_module_of_the_language_host_concerns_every_stack(tree: Tree) -> N
 
 def test_the_table_has_files_of_this_tree_and_of_every_member() -> None:
     tracked = set(tracked_files())
-    present = [now for _, now, _, _ in REPLAYED if now in tracked]
+    present = [now for now in (*(now for _, now, _, _ in REPLAYED), *(path for path, _ in ADDED)) if now in tracked]
     assert len(present) >= 30
     members = {path.rpartition("/pyproject.toml")[0] for path in tracked if path.endswith("/pyproject.toml")}
     members = {member for member in members if not member.startswith("templates/")}
