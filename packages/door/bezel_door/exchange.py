@@ -27,7 +27,7 @@ _CLIENT_CLOSED: Final = 499
 _AFTER_A_RUN: Final = (502, 504)
 """Statuses of the platform's pages where the server may have computed: the others are those of its front end alone."""
 _FORWARDED: Final = frozenset(
-    b"accept content-type user-agent x-request-id anthropic-version anthropic-beta traceparent tracestate".split()
+    b"accept user-agent x-request-id anthropic-version anthropic-beta traceparent tracestate".split()
 )
 """Headers of the caller that the server gets; everything else, keys and identities among it, stays here."""
 
@@ -129,7 +129,7 @@ class Exchange:
         if token:
             headers.append((b"x-serverless-authorization", b"Bearer " + token.encode()))
         if self._asked is not None:
-            headers.append((b"content-length", b"%d" % len(body)))
+            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         return address.prefix + self._route.path.encode(), headers, body
 
     def _refusal_of_page(self, status: int) -> Refusal:

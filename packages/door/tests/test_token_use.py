@@ -117,6 +117,13 @@ def test_tokens_of_a_whole_answer(content, expected):
         (Api.RESPONSES, {"input": "x" * 8, "max_output_tokens": 7}, 2, 9),
         (Api.WHOLE, {"input": "x" * 8}, 2, 2),
         (Api.CHAT, {"messages": [{"content": [{"image_url": {"url": "data:" + "x" * 9999}}]}]}, 256, 256 + 512),
+        (Api.CHAT, {"messages": [{"content": "data:" + "x" * 3995}]}, 1000, 1000 + 512),
+        (Api.CHAT, {"tools": [{"image_url": "x" * 4000}]}, 1000, 1000 + 512),
+        (Api.CHAT, {"messages": [{"content": "\u4e2d" * 400}]}, 300, 300 + 512),
+        (Api.CHAT, {"max_tokens": "1_0", "n": 3.0}, 0, 30),
+        (Api.CHAT, {"max_tokens": 10, "n": 16_000}, 0, 160_000),
+        (Api.CHAT, {"max_tokens": 10, "n": "nan"}, 0, 10),
+        (Api.CHAT, {"max_tokens": 10.5, "n": [2]}, 0, 512),
     ],
 )
 def test_a_reservation_is_the_text_and_the_stated_maximum(api, asked, prompt, reserved):
@@ -137,3 +144,21 @@ def test_the_document_keeps_what_the_door_does_not_judge():
     assert json.loads(document.body) == json.loads(content)
     with pytest.raises(DocumentError, match="not JSON"):
         read_request(b'{"model":', Api.CHAT)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"a":"' + b"," * 1_000_001 + b'\\"' * 500_000,
+        b'{"a":"' + b"," * 1_000_001 + b'\\"' * 500_000 + b"\\",
+        b'{"a":[' + b",".join([b"1" * 4000] * 3000) + b"]}",
+        '{"model":"gemma"}'.encode("utf-16"),
+        b'\xef\xbb\xbf{"model":"gemma"}',
+        b'{"model":"\xed\xa0\x80"}',
+    ],
+    ids=["an open string", "an open escape", "long numbers", "UTF-16", "a byte order mark", "a surrogate in bytes"],
+)
+def test_a_body_that_would_hold_the_door_or_hide_values_is_refused(content):
+    """Reading one of the first three costs the square of its size: minutes."""
+    with pytest.raises(DocumentError, match="not JSON"):
+        read_request(content, Api.CHAT)

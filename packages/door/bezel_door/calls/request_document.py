@@ -6,6 +6,7 @@ these events (`bezel_door.calls.event_stream`), and every rule of vLLM's: a wron
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,8 +20,13 @@ ASSUMED_TOKENS: Final = 512
 
 _BYTES_A_TOKEN: Final = 4
 _BYTES_A_MEDIUM: Final = 1024  # 256 tokens: an image of Gemma
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_MOST_ANSWERS: Final = 1000
+_LONGEST_NUMBER: Final = 100
+"""Digits of a whole number: reading one takes the square of their number."""
+# A string without its end goes to the end of the body, and nothing is given back: each byte is looked at once.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
+_MOST_ANSWERS: Final = 16_384  # VLLM_MAX_N_SEQUENCES of vLLM 0.33.0: the server refuses more
+_WITH_MEDIA: Final = frozenset({"messages", "input"})
+_MEDIA: Final = frozenset({"image_url", "input_audio", "video_url", "audio_url", "source"})
 # By the interface, in the order in which vLLM reads them: another one's would lower an estimate, and change nothing.
 _MAXIMA: Final = {
     Api.CHAT: ("max_completion_tokens", "max_tokens"),
@@ -95,7 +101,8 @@ def read_request(content: bytes, api: Api) -> RequestDocument:
         shows, often = _ask_for_usage(document)
     prompts = _prompts(document) if api == Api.COMPLETIONS else 1
     answers, most = prompts * _answers(document), _most_tokens(document, api)
-    prompt = sum(_bytes_of(document[name]) for name in _COUNTED if name in document) // _BYTES_A_TOKEN
+    parts = (_bytes_of(document[name], has_media=name in _WITH_MEDIA) for name in _COUNTED if name in document)
+    prompt = sum(parts) // _BYTES_A_TOKEN
     computes_text = api not in (Api.WHOLE, Api.FREE)
     return RequestDocument(
         body=json.dumps(document, separators=(",", ":")).encode(),
@@ -116,9 +123,10 @@ def _read_object(content: bytes) -> dict[str, Any]:
     if _signs(content) > MOST_VALUES and _signs(_STRING.sub(b"", content)) > MOST_VALUES:
         raise DocumentError(f"The body has more than {MOST_VALUES} values.")
     try:
-        document = json.loads(content)
+        # UTF-8 alone: in UTF-16 the signs that are counted above could hide, and Python reads that too.
+        document = json.loads(content.decode(), parse_int=_read_number)
     except (ValueError, RecursionError):
-        raise DocumentError("The body is not JSON.") from None
+        raise DocumentError("The body is not JSON in UTF-8.") from None
     if not isinstance(document, dict):
         raise DocumentError("The body is not a JSON object.")
     return document
@@ -145,33 +153,49 @@ def _prompts(document: dict[str, Any]) -> int:
 
 
 def _answers(document: dict[str, Any]) -> int:
-    answers = document.get("n")
-    is_number = isinstance(answers, int) and not isinstance(answers, bool)
-    return answers if is_number and isinstance(answers, int) and 1 <= answers <= _MOST_ANSWERS else 1
+    answers = _whole(document.get("n"))
+    return min(answers, _MOST_ANSWERS) if answers is not None and answers >= 1 else 1
 
 
 def _most_tokens(document: dict[str, Any], api: Api) -> int | None:
     for name in _MAXIMA.get(api, ()):
-        most = document.get(name)
-        if isinstance(most, int) and not isinstance(most, bool) and 0 < most <= 10**9:
+        most = _whole(document.get(name))
+        if most is not None and 0 < most <= 10**9:
             return most
     return None
 
 
-def _bytes_of(value: object) -> int:
-    """Bytes of the text in a part of the document; media count as many as an image of Gemma."""
+def _read_number(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError
+    return int(digits)
+
+
+def _whole(value: object) -> int | None:
+    """A whole number as the server reads it, which takes "8" and 8.0 for one too; None where it is none."""
+    try:
+        number = float(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if not isinstance(number, int | float) or not math.isfinite(number) or number != int(number):
+        return None
+    return int(number)
+
+
+def _bytes_of(value: object, *, has_media: bool) -> int:
+    """Bytes of the text in a part of the document; media of messages count as many as an image of Gemma at most."""
     total, rest = 0, [value]
     while rest:
         item = rest.pop()
         if isinstance(item, str):
-            total += _BYTES_A_MEDIUM if item.startswith("data:") else len(item)
+            total += len(item) if item.isascii() else len(item.encode(errors="surrogatepass"))
         elif isinstance(item, int | float):
             total += _BYTES_A_TOKEN  # one token of a prompt of tokens
         elif isinstance(item, list):
             rest.extend(item)
         elif isinstance(item, dict):
             for name, part in item.items():
-                if name in ("image_url", "input_audio", "video_url", "audio_url", "source"):
+                if has_media and name in _MEDIA:
                     total += _BYTES_A_MEDIUM
                 else:
                     rest.append(part)

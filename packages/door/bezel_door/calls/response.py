@@ -37,7 +37,8 @@ class Response:
         self._reserved = 0
         self._use: StreamUse | None = None
         self.events: EventStream | None = None
-        if asked is not None and head.header(b"content-type").startswith(b"text/event-stream"):
+        is_stream = head.header(b"content-type").startswith(b"text/event-stream")
+        if asked is not None and is_stream and not head.header(b"content-encoding"):
             self._use, self._kept = StreamUse(api, asked), None
             self.events = EventStream(api, asked, self._use)
 
