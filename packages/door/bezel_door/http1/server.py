@@ -70,6 +70,7 @@ class Call:
         self._connection = connection
         self._is_chunked = False
         self._closes = False
+        self._has_body = head.method != b"HEAD"  # a body would be read as the next response
 
     async def read_body(self, most: int) -> bytes:
         """Read the whole body.
@@ -83,8 +84,7 @@ class Call:
     def respond(self, status: int, headers: Headers, body: bytes, *, closes: bool = False) -> None:
         """Send a whole response."""
         self.begin(status, headers, len(body), closes=closes)
-        if body:
-            self._connection.write(body)
+        self.write(body)
 
     def begin(self, status: int, headers: Headers, length: int | None, *, closes: bool = False) -> None:
         """Send the head of a response.
@@ -104,7 +104,7 @@ class Call:
 
     def write(self, piece: bytes) -> None:
         """Send a piece of the body."""
-        if piece:
+        if piece and self._has_body:
             self._connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self._is_chunked else piece)
 
     def end(self) -> None:
@@ -155,8 +155,8 @@ class CallerConnection(asyncio.Protocol):
         self._data = b""
         self._call: Call | None = None
         self._reader: BodyReader | None = None
-        self._pieces: list[bytes] = []
-        self._size = self._reserved = 0
+        self._content = bytearray()  # not pieces: one takes 50 bytes, and a chunk may have two
+        self._reserved = 0
         self._most: int | None = None
         self._failure: Refusal | None = None
         self._arrival: asyncio.Future[None] | None = None
@@ -164,6 +164,8 @@ class CallerConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._is_lingering = False
         self._is_closed = False
+        self._is_full = False
+        self._ended_call: Call | None = None
         self._lingered = 0
         self._peer = ""
 
@@ -197,11 +199,9 @@ class CallerConnection(asyncio.Protocol):
             raise RefusedError(refusals.too_large(most))
         self._most = most
         if self._reader is None or self._reader.is_complete:
-            return b"".join(self._pieces)
-        if length is not None and not self._reserve(length):
-            raise RefusedError(refusals.many_bodies())
-        self._check_size()
-        if (head.header(b"expect") or b"").lower() == b"100-continue" and not self._size:
+            return bytes(self._content)
+        self._check_size()  # what has arrived takes memory, not what is announced
+        if (head.header(b"expect") or b"").lower() == b"100-continue" and not self._content:
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._arrival = asyncio.get_running_loop().create_future()
         self._transport.resume_reading()
@@ -212,8 +212,8 @@ class CallerConnection(asyncio.Protocol):
             raise RefusedError(refusals.too_slow()) from None
         finally:
             self._arrival = None
-        body = b"".join(self._pieces)
-        self._pieces.clear()
+        body = bytes(self._content)
+        self._content.clear()
         return body
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -263,13 +263,18 @@ class CallerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """See asyncio."""
+        self._is_full = True
         if self._call is not None and self._call.when_full is not None:
             self._call.when_full(True)
 
     def resume_writing(self) -> None:
         """See asyncio."""
+        self._is_full = False
         if self._call is not None and self._call.when_full is not None:
             self._call.when_full(False)
+        ended, self._ended_call = self._ended_call, None
+        if ended is not None:
+            self._next(ended)
 
     def _read_head(self, looked_at: int = 0) -> None:
         end = self._data.find(END, looked_at)
@@ -290,7 +295,7 @@ class CallerConnection(asyncio.Protocol):
         data, self._data = self._data[end + len(END) :], b""
         self._call = Call(self, head, self._peer)
         self._reader = None if head.framing.is_empty else body_reader(head.framing)
-        self._pieces, self._size, self._most, self._failure = [], 0, None, None
+        self._content, self._most, self._failure = bytearray(), None, None
         self._task = asyncio.get_running_loop().create_task(self._handle(self._call))
         if self._reader is None:
             self._data = data
@@ -301,8 +306,7 @@ class CallerConnection(asyncio.Protocol):
         """Take a piece of the present body; reading pauses until the handler asks for it."""
         try:
             for piece in reader.take(data):
-                self._pieces.append(piece)
-                self._size += len(piece)
+                self._content += piece
         except BodyError as error:
             self._fail_body(refusals.malformed_request(f"The body is not plain HTTP: {error}."))
             return
@@ -322,17 +326,18 @@ class CallerConnection(asyncio.Protocol):
         Raises:
             RefusedError: It is too large.
         """
+        size = len(self._content)
         if self._most is None:
-            if self._size > _SURPLUS:
+            if size > _SURPLUS:
                 self._transport.pause_reading()
             return
-        if self._size > self._most:
+        if size > self._most:
             raise RefusedError(refusals.too_large(self._most))
-        if self._size > self._reserved and not self._reserve(self._size - self._reserved):
+        if size > self._reserved and not self._reserve(size - self._reserved):
             raise RefusedError(refusals.many_bodies())
 
     def _fail_body(self, refusal: Refusal) -> None:
-        self._pieces.clear()
+        self._content.clear()
         self._transport.pause_reading()
         self.is_kept, self._failure = False, refusal
         if self._arrival is not None and not self._arrival.done():
@@ -348,11 +353,15 @@ class CallerConnection(asyncio.Protocol):
             await self._handler(call)
         finally:
             self._release()
-            self._call = None
-            self._next(call)
+            if self._is_full:
+                self._ended_call = call  # the next request waits until the caller has taken this response
+                self._wait(_IDLE_SECONDS, self._transport.abort)
+            else:
+                self._next(call)
 
     def _next(self, call: Call) -> None:
         """Serve the next request of the connection, or end it."""
+        self._call = None
         if self._is_closed:
             return
         is_unread = self._reader is not None and not self._reader.is_complete
@@ -370,7 +379,7 @@ class CallerConnection(asyncio.Protocol):
     def _linger(self) -> None:
         """End the connection so that the response arrives: what the caller still sends is read for a moment."""
         self.is_kept, self._is_lingering, self._data = False, True, b""
-        self._pieces.clear()
+        self._content.clear()
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self._transport.resume_reading()
