@@ -162,7 +162,8 @@ def _time_text(time: datetime) -> str:
 
 def _identifier(name: str) -> str:
     if not _ID.fullmatch(name):
-        raise KeyFileError(f"{name!r:.40}: an id has 8 letters a to z and digits")
+        # Its beginning alone: a whole key may have been pasted in its place.
+        raise KeyFileError(f"{name[:8]!r}: an id has 8 letters a to z and digits")
     return name
 
 
@@ -196,11 +197,12 @@ def _time(name: str, field: str, value: object) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
+        utc = time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        utc = None
+    if utc is None:
         raise KeyFileError(f"{name}.{field}: expected a time such as 2026-11-29T08:00:00Z, or null")
-    return time.astimezone(UTC)
+    return utc
 
 
 def _limit(name: str, field: str, value: object) -> int | None:

@@ -223,6 +223,26 @@ def test_requests_do_not_wait_for_a_bucket_that_failed_just_now():
     assert asyncio.run(steps()) == (0, {ID: KEY})
 
 
+def test_a_long_request_does_not_ask_a_failed_bucket_at_each_event():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        objects.is_down = True
+        one.now += 6
+        for _ in range(50):
+            one.sync.keep_up()
+            await (one.sync._exchange or asyncio.sleep(0))
+        failed = len(one.reports)
+        objects.is_down = False
+        one.now += 3
+        one.sync.keep_up()
+        await one.sync._exchange
+        return failed, len(one.reports)
+
+    assert asyncio.run(steps()) == (1, 1)
+
+
 def test_keys_stay_fresh_where_only_the_counts_cannot_be_written():
     async def steps():
         objects = bucket()

@@ -91,7 +91,7 @@ class BucketSync:
         age, now = self._age(), self._clock()
         if age <= FRESH_SECONDS:
             return
-        has_just_failed = 0 <= now - self._failed_at < _RETRY_SECONDS
+        has_just_failed = self._has_just_failed(now)
         if age > OLDEST_SECONDS and not (has_just_failed if age > OUTAGE_SECONDS else self._is_failing()):
             # Twice: an exchange that stood still with the CPU may have failed since.
             for _ in range(2):
@@ -106,7 +106,7 @@ class BucketSync:
 
     def keep_up(self) -> None:
         """Exchange counts beside a request that takes longer."""
-        if self._exchange is None and self._age() > FRESH_SECONDS:
+        if self._exchange is None and self._age() > FRESH_SECONDS and not self._has_just_failed(self._clock()):
             self._start()
 
     async def publish(self) -> None:
@@ -121,6 +121,9 @@ class BucketSync:
             return OUTAGE_SECONDS + 1
         age = self._clock() - self._read_at
         return age if age >= 0 else OLDEST_SECONDS + 1
+
+    def _has_just_failed(self, now: float) -> bool:
+        return 0 <= now - self._failed_at < _RETRY_SECONDS
 
     def _is_failing(self) -> bool:
         """Whether the bucket could not be read just now: then requests do not wait for it."""
