@@ -121,6 +121,38 @@ def test_a_counter_of_the_next_process_may_appear_later(cloud: Deployed, prometh
     assert count_of(read(cloud, since="24h"), "2xx") == 2 * 12
 
 
+CALLS = re.compile(r"(?m)^http_requests_total.*\n")
+
+
+def test_a_count_of_a_process_that_ended_before_the_time_is_no_begin(cloud: Deployed, prometheus: Prometheus) -> None:
+    """Both processes ran in the window before the time; calls have no series before the first one."""
+    begin = NOW // 1800 * 1800 - 24 * HOUR
+    restarted = with_count("process_start_time_seconds", begin - 600)
+    prometheus.scrape(with_count("process_start_time_seconds", begin - 900), begin - 800)
+    prometheus.scrape(CALLS.sub("", restarted), begin - 500)
+    prometheus.scrape(restarted, begin + 60)
+    report = read(cloud, since="24h")
+    assert (count_of(report, "2xx"), total(report, "prompt_tokens"), report.starts) == (12, 0, 0)
+    begun = with_count("process_start_time_seconds", begin - 900)  # without a restart nothing grew
+    prometheus.scrape(begun, begin - 800, instance="b2")
+    prometheus.scrape(begun, begin + 60, instance="b2")
+    assert count_of(read(cloud, since="24h"), "2xx") == 12
+
+
+@pytest.mark.parametrize(("ends_with_calls", "calls"), [(False, 12), (True, 24)])
+def test_a_short_last_window_has_no_sample_of_the_one_before(
+    cloud: Deployed, prometheus: Prometheus, ends_with_calls: bool, calls: int
+) -> None:
+    """The last window is one of 13 minutes; another process begins just before it, and has answered nothing yet."""
+    begin = NOW // 1800 * 1800
+    restarted = with_count("process_start_time_seconds", begin - 60)
+    prometheus.scrape(with_count("process_start_time_seconds", begin - 900), begin - 90)
+    prometheus.scrape(CALLS.sub("", restarted), begin - 30)
+    prometheus.scrape(restarted if ends_with_calls else CALLS.sub("", restarted), begin + 60)
+    report = read(cloud, since="24h")
+    assert (count_of(report, "2xx"), total(report, "requests"), report.starts) == (calls, calls, 2)
+
+
 def test_answers_of_one_token_have_no_time_per_further_token(cloud: Deployed, prometheus: Prometheus) -> None:
     lengths = f'generation_tokens_bucket{{engine="0",le="1.0",{MODEL}}}'
     prometheus.scrape(TEXT.replace(f"{lengths} 0.0", f"{lengths} 3.0"), NOW - HOUR)

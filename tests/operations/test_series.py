@@ -41,6 +41,8 @@ def test_every_sample_counts_in_a_window_with_a_restart():
     [
         ({}, [3, 0, 0, 42]),  # no sample in the window of the restart
         ({1: [(12.5, False)]}, [3, 0.5, 0, 42]),  # its last one is of the process before
+        # Its last one is of a process between two restarts, of which the second has no sample.
+        ({1: [(12.5, False), (4.0, True), (None, True)]}, [3, 4.5, 0, 42]),
     ],
 )
 def test_a_counter_that_appears_windows_after_a_restart_counts_from_zero(finer, growth):
@@ -117,7 +119,7 @@ def test_a_time_that_cannot_be_asked_for_is_refused_with_examples(since, problem
 
 
 @pytest.mark.parametrize(("longest", "beyond"), [("5m", "299s"), ("42d", "1009h")])
-def test_shortest_and_longest_age_hold_at_any_fraction_of_a_second(longest, beyond):
+def test_the_shortest_and_longest_ages_hold_at_any_fraction_of_a_second(longest, beyond):
     """An age becomes a time in microseconds, and a length again: 300 s are 299.9999998 s then."""
     for number in range(200):
         now = NOW + number * 0.7311

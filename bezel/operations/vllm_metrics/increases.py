@@ -13,8 +13,11 @@ Column = Sequence[float | None]
 """Values of one series: at the begin of the first window, then at the end of each; None without a sample."""
 Standing = Literal["at most", "between", "at least"]
 """Whether a percentile lies between two bounds, or only one of them is known."""
-Samples = Sequence[tuple[float, bool]]
-"""Every sample of a series in a window: its value, and whether it is the first one of another process."""
+Samples = Sequence[tuple[float | None, bool]]
+"""Every sample of a series in a window: its value, and whether it is the first one of another process.
+
+The value is None for a process that began in the window and has no sample of the series there.
+"""
 
 
 def increases(
@@ -38,6 +41,9 @@ def increases(
         samples = (finer or {}).get(number) or ([] if value is None else [(value, is_restarted)])
         grown = 0.0
         for sample, is_new in samples:
+            if sample is None:
+                begins = True
+                continue
             grown += sample if is_new or begins or sample < last else sample - last
             last, begins = sample, False
         begins = begins or (is_restarted and not any(is_new for _, is_new in samples))

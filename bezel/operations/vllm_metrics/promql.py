@@ -47,10 +47,14 @@ class PromQl:
         self._google = context.google
         self._url = f"{context.address('MONITORING')}v1/projects/{project}/location/global/prometheus/api/v1"
 
-    def over(self, query: str, when: TimeRange) -> list[Series]:
+    def over(self, query: str, when: TimeRange, of_short: str) -> list[Series]:
         """The values of a query at the begin of the first window and at the end of each.
 
-        The last window may be a short one, whose end is asked for by itself.
+        Args:
+            query: The query, of windows of `when.step` seconds.
+            when: The windows.
+            of_short: The query for the end of the last window where that is a short one: a sample of the window before
+                is none of it.
 
         Raises:
             RestError: Cloud Monitoring refused, or did not answer.
@@ -60,7 +64,7 @@ class PromQl:
         series = self._ask("query_range", params)
         if (when.end - when.start) % when.step == 0:
             return series
-        last = {frozenset(each.labels.items()): each for each in self.at(query, when.end)}
+        last = {frozenset(each.labels.items()): each for each in self.at(of_short, when.end)}
         joined = [
             Series(each.labels, each.points + (rest.points if rest else ()))
             for each in series

@@ -28,6 +28,7 @@ COLLECTOR = "cloud-run-gmp-sidecar"
 _READERS = 8
 _MOST_RESTARTS = 8
 _LOOK_BACK = 86_400  # seconds before the time in which a server that ran may have no sample
+_SCRAPES = 60  # seconds in which a server that runs is sampled
 _TARGET = ("project_id", "location", "cluster", "namespace", "job", "instance")
 """Labels of the monitored resource, which tell one server from another."""
 Target = tuple[str, ...]
@@ -142,15 +143,39 @@ class _Reader:
     def __init__(self, promql: PromQl, selector: str, when: TimeRange) -> None:
         self._promql, self._selector, self._when = promql, selector, when
         self._looks_back = False
+        self._begins_before: Mapping[Target, float] = {}
 
     def windows(self, metric: str, over: str = "last") -> list[Series]:
         """The last, the highest or the lowest sample of each series in each window."""
-        series = self._promql.over(f"{over}_over_time({self._range(metric)})", self._when)
-        if not self._looks_back or over != "last":
+        short = round(self._when.end - self._when.begins[-1])
+        least = _SCRAPES if over == "max" else short
+        queries = [f"{over}_over_time({self._range(metric, seconds)})" for seconds in (0, max(short, least))]
+        series = self._promql.over(queries[0], self._when, queries[1])
+        if over != "last":
             return series
-        before = self._promql.at(f"last_over_time({self._range(metric, _LOOK_BACK)})", self._when.start)
-        earlier = {_key(each.labels): each.points for each in before}
-        return [Series(each.labels, earlier.get(_key(each.labels), ()) + each.points) for each in series]
+        if self._looks_back:
+            before = self._promql.at(f"last_over_time({self._range(metric, _LOOK_BACK)})", self._when.start)
+            earlier = {_key(each.labels): each.points for each in before}
+            series = [Series(each.labels, earlier.get(_key(each.labels), ()) + each.points) for each in series]
+        return self._without_earlier_processes(metric, series) if self._begins_before else series
+
+    def _without_earlier_processes(self, metric: str, series: Sequence[Series]) -> list[Series]:
+        """The series without values at the begin of the first window that a process counted which had ended by then."""
+        samples = {_key(each.labels): each.points for each in self._before(metric)}
+        kept = []
+        for each in series:
+            begin, points = self._begins_before.get(_target(each.labels)), each.points
+            if begin is not None:
+                last = [value for at, value in samples.get(_key(each.labels), ()) if at >= begin][-1:]
+                later = tuple(point for point in points if point[0] > self._when.start)
+                points = (*((self._when.start, value) for value in last), *later)
+            kept.append(Series(each.labels, points))
+        return kept
+
+    def _before(self, metric: str, over: str = "") -> list[Series]:
+        """Every sample before the first window in the time in which values of then are looked for, or one of them."""
+        window = self._range(metric, _LOOK_BACK * self._looks_back)
+        return self._promql.at(f"{over}_over_time({window})" if over else window, self._when.start)
 
     def _range(self, metric: str, seconds: int = 0) -> str:
         return f"{metric}{{{self._selector}}}[{seconds or self._when.step}s]"
@@ -159,13 +184,28 @@ class _Reader:
         """The start of each server's process in each window.
 
         From then on values before the time are looked for further back, where a server ran before the time without a
-        sample in the window before it.
+        sample in the window before it; and those of a process that ended before the time are left out.
         """
         series = self.windows(names.STARTED)
         columns = [_column(each, self._when) for each in series]
         firsts = [value for column in columns if column[0] is None for value in column if value is not None]
         self._looks_back = any(started < self._when.start for started in firsts)
-        return self.windows(names.STARTED) if self._looks_back else series
+        series = self.windows(names.STARTED) if self._looks_back else series
+        self._begins_before = self._restarts_before(series)
+        return series
+
+    def _restarts_before(self, processes: Sequence[Series]) -> dict[Target, float]:
+        """Servers that were restarted before the first window -> the first sample of the process that ran last."""
+        present = {target: column[0] for target, column in _columns_by_target(processes, self._when).items()}
+        oldest = [(_target(each.labels), each.points[-1][1]) for each in self._before(names.STARTED, "min")]
+        restarted = {target for target, started in oldest if present.get(target) not in (None, started)}
+        if not restarted:
+            return {}
+        return {
+            target: min((at for at, started in each.points if started == present[target]), default=0.0)
+            for each in self._before(names.STARTED)
+            if (target := _target(each.labels)) in restarted
+        }
 
     def newest(self, running: Sequence[Series]) -> float | None:
         """The time of the newest sample; a window tells its end only."""
@@ -253,7 +293,11 @@ class _Reader:
                 if firsts is not None:
                     times = [at for at, _ in each.points]
                     begins = {min((at for at in times if at >= first), default=None) for first in firsts}
-                    finer[_key(each.labels)][window] = [(value, at in begins) for at, value in each.points]
+                    unsampled = [(None, True)] if max(firsts, default=0.0) > max(times, default=0.0) else []
+                    finer[_key(each.labels)][window] = [
+                        *((value, at in begins) for at, value in each.points),
+                        *unsampled,
+                    ]
         return finer
 
 
