@@ -15,7 +15,7 @@ from bezel.rest import RestError
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.operations.prometheus_server import Prometheus, with_collector
-from tests.support.rest.fake_google import ACCESS_TOKEN, Answer
+from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call
 
 TEXT = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt").read_text()
 MODEL = 'model_name="tiny-gemma4"'
@@ -90,7 +90,14 @@ def test_what_was_counted_before_a_gap_of_the_collector_is_left_out(cloud: Deplo
     prometheus.scrape(with_count("vllm:prompt_tokens_total", 296, before), begin + 5 * HOUR)
     assert total(read(cloud, since="24h"), "prompt_tokens") == 100
     prometheus.scrape(with_count("process_start_time_seconds", begin + HOUR), begin + 6 * HOUR, instance="b2")
-    assert total(read(cloud, since="24h"), "prompt_tokens") == 100 + 196
+    report = read(cloud, since="24h")
+    assert total(report, "prompt_tokens") == 100 + 196
+    assert not any("before this time" in note for note in report.notes)
+    unsampled = with_count("process_start_time_seconds", begin - HOUR)
+    prometheus.scrape(unsampled, begin + 6 * HOUR, instance="c3")
+    report = read(cloud, since="24h")
+    assert total(report, "prompt_tokens") == 100 + 2 * 196
+    assert report.notes[0].startswith("1 server began before this time, without a sample of then")
 
 
 def test_a_restart_between_two_samples_loses_nothing(cloud: Deployed, prometheus: Prometheus) -> None:
@@ -240,6 +247,37 @@ def test_a_status_without_an_instance_tells_what_was_served(cloud: Deployed, pro
     assert (refused.last_served.requests, refused.last_served.summary) == (None, "unknown (Cloud Monitoring: denied)")
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example", model="gemma"))
     assert status(cloud.context, StatusArguments(stack="dev")).stacks[0].last_served is None
+
+
+def test_revisions_that_wrote_no_series_make_every_sum_a_part(cloud: Deployed, prometheus: Prometheus) -> None:
+    """Figures were kept from the second revision on; the first one ran two hours."""
+    seconds = {"llm-00001-abc": 7200.0, "llm-00002-abc": 60.0, "llm-00003-abc": 0.5}
+
+    def answer_billed_time(call: Call) -> Answer | None:
+        if "billable_instance_time" not in call.query.get("filter", ""):
+            return None
+        end = {"endTime": call.query["interval.endTime"]}
+        series = [
+            {
+                "resource": {"labels": {"revision_name": name}},
+                "points": [{"interval": end, "value": {"doubleValue": n}}],
+            }
+            for name, n in seconds.items()
+        ]
+        return Answer(json={"timeSeries": series})
+
+    cloud.server.routes.insert(0, answer_billed_time)
+    prometheus.scrape(TEXT, NOW - 5 * HOUR, revision_name="llm-00002-abc")
+    part = "llm-00001-abc ran 2.00 h and wrote no figures: what was served then is in none, and every sum is a part"
+    assert read(cloud, since="24h").notes == (part,)
+    (stack,) = status(cloud.context, StatusArguments(stack="dev")).stacks
+    assert stack.last_served is not None
+    assert stack.last_served.summary.endswith("UTC, without what wrote none)")
+    del seconds["llm-00001-abc"]
+    assert read(cloud, since="24h").notes == ()
+    (stack,) = status(cloud.context, StatusArguments(stack="dev")).stacks
+    assert stack.last_served is not None
+    assert stack.last_served.summary.endswith("09:13 UTC)")
 
 
 def test_advice_about_a_sleeping_service_is_of_its_series(cloud: Deployed, prometheus: Prometheus) -> None:

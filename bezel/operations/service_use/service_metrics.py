@@ -150,6 +150,19 @@ def billed_time(context: Context, service: DeployedService, since: float) -> Bil
     return Billed(sum(points), begin)
 
 
+def billed_by_revision(context: Context, service: DeployedService, since: float) -> dict[str, float]:
+    """The time that each revision of a service was billed for since a moment, by its short name, in seconds.
+
+    Raises:
+        RestError: Cloud Monitoring refused, or did not answer.
+    """
+    seconds: dict[str, float] = {}
+    for labels, value in _sums(context, service, _BILLABLE, since):
+        revision = labels.get("revision_name", "")
+        seconds[revision] = seconds.get(revision, 0.0) + value
+    return seconds
+
+
 def instance_time(context: Context, service: DeployedService, since: float) -> InstanceTime:
     """The time of a service's instances since a moment, by their samples. Never raises for Monitoring's refusals."""
     try:
@@ -173,7 +186,7 @@ def request_total(context: Context, service: DeployedService, since: float) -> R
 def _sums(
     context: Context, service: DeployedService, metric: str, since: float
 ) -> list[tuple[Mapping[str, str], float]]:
-    """Labels of the metric and sum of each of its series since a moment.
+    """Labels, of the metric and the resource, and sum of each of its series since a moment.
 
     Raises:
         RestError: Cloud Monitoring refused, or did not answer.
@@ -182,7 +195,14 @@ def _sums(
     period = max(1, math.ceil((now - since) / _PERIOD)) * _PERIOD
     aligned = {"aggregation.perSeriesAligner": "ALIGN_SUM", "aggregation.alignmentPeriod": f"{period}s"}
     series = metric_series(context, service, metric, now - period, now, aligned)
-    return [((each.get("metric") or {}).get("labels") or {}, value) for each in series for _, value in points_of(each)]
+    return [
+        (
+            {**((each.get("resource") or {}).get("labels") or {}), **((each.get("metric") or {}).get("labels") or {})},
+            value,
+        )
+        for each in series
+        for _, value in points_of(each)
+    ]
 
 
 def request_samples(context: Context, service: DeployedService, start: float, end: float) -> list[RequestSample]:

@@ -61,7 +61,8 @@ def last_served(context: Context, deployment: Deployment) -> LastServed | None:
         return LastServed(since=since, until=None, **unknown, summary=f"unknown ({because})", unknown_because=because)
     course, ttft = course_of(served), latency_of(served, "ttft")
     of_tokens = f"; TTFT p50 {ttft.text('p50')}, p99 {ttft.text('p99')}" if ttft.observations else ""
-    times = f"since {since:%Y-%m-%d %H:%M}, series until {until:%Y-%m-%d %H:%M} UTC"
+    part = ", without what wrote none" * served.is_partial
+    times = f"since {since:%Y-%m-%d %H:%M}, series until {until:%Y-%m-%d %H:%M} UTC{part}"
     return LastServed(
         since=since,
         until=until,

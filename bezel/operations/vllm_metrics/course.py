@@ -102,7 +102,7 @@ def course_lines(windows: Sequence[Window], *, generates: bool = True) -> Iterat
     length = max((window.ends_at - window.begins_at).total_seconds() for window in windows)
     yield (
         f"each column is {format_duration(length)}, from {windows[0].begins_at:%Y-%m-%d %H:%M} UTC; "
-        f"{_NO_SERVER} no server, {_NOTHING} nothing"
+        f"{_NO_SERVER} no sample, {_NOTHING} nothing"
     )
     rows: list[tuple[str, Callable[[Window], float | None], Callable[[float], str]]] = [
         ("requests", lambda window: window.requests, _number),

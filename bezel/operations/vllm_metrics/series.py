@@ -20,6 +20,7 @@ from bezel.operations.vllm_metrics.increases import Buckets, Column, Samples, fi
 from bezel.operations.vllm_metrics.promql import PromQl, Series
 from bezel.operations.vllm_metrics.served import CounterGrowth, HistogramGrowth, Served
 from bezel.operations.vllm_metrics.time_range import TimeRange
+from bezel.operations.vllm_metrics.unwritten import REVISION, unwritten_notes
 from bezel_base.text.shell import shell_word
 from bezel_catalog.vllm.kept_series import KEPT_SERIES, KeptSeries
 
@@ -101,7 +102,9 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
     if not running:
         return Served(when, notes=("nothing was written in this time",))
     processes = reader.processes()
+    written = {each.labels.get(REVISION, "") for each in running}
     with ThreadPoolExecutor(_READERS) as readers:
+        asked_unwritten = readers.submit(unwritten_notes, context, deployment, when, written)
         asked_restarts = readers.submit(reader.restarts, processes)
         asked_newest = readers.submit(reader.newest, running)
         kept = [each for each in KEPT_SERIES if each.name != names.RUNNING and (not chosen or each.name in chosen)]
@@ -116,7 +119,7 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
         by_gauge = {names.RUNNING: running} | {name: asked.result() for name, asked in gauges.items()}
         grown = {name: asked.result() for name, asked in counters.items()}
         observed = {name: asked.result() for name, asked in histograms.items()}
-        until = asked_newest.result()
+        until, unwritten = asked_newest.result(), asked_unwritten.result()
     targets = _columns_by_target(running, when)
     number = sum(len(moments) for targets in restarts.values() for moments in targets.values())
     note = f"{format_count(number, 'restart')} of a server: counts between its last sample and its end are in none"
@@ -133,7 +136,8 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
         ],
         starts=sum(column[0] is None for column in _columns_by_target(processes or running, when).values()),
         restarts=number,
-        notes=(note + more * unread,) if number else (),
+        notes=(*reader.unsampled_notes(), *((note + more * unread,) if number else ()), *unwritten),
+        is_partial=bool(unwritten),
     )
 
 
@@ -144,6 +148,7 @@ class _Reader:
         self._promql, self._selector, self._when = promql, selector, when
         self._looks_back = False
         self._begins_before: Mapping[Target, float] = {}
+        self.unsampled = 0  # servers that began before the time and have no sample of then
 
     def windows(self, metric: str, over: str = "last") -> list[Series]:
         """The last, the highest or the lowest sample of each series in each window."""
@@ -192,7 +197,18 @@ class _Reader:
         self._looks_back = any(started < self._when.start for started in firsts)
         series = self.windows(names.STARTED) if self._looks_back else series
         self._begins_before = self._restarts_before(series)
+        for column in _columns_by_target(series, self._when).values():
+            starts = [started for started in column if started is not None]
+            self.unsampled += column[0] is None and bool(starts) and starts[0] < self._when.start
         return series
+
+    def unsampled_notes(self) -> tuple[str, ...]:
+        """What is counted that may be of before the time, for people."""
+        servers = format_count(self.unsampled, "server")
+        note = (
+            f"{servers} began before this time, without a sample of then: the counts since the start of each are here"
+        )
+        return (note,) if self.unsampled else ()
 
     def _restarts_before(self, processes: Sequence[Series]) -> dict[Target, float]:
         """Servers that were restarted before the first window -> the first sample of the process that ran last."""

@@ -48,6 +48,7 @@ class Served:
         starts: Servers that began in the windows.
         restarts: Times that a server began to count again.
         notes: What limits the figures.
+        is_partial: Whether instances ran that wrote no series, or that is unknown.
     """
 
     when: TimeRange
@@ -59,6 +60,7 @@ class Served:
     starts: int = 0
     restarts: int = 0
     notes: tuple[str, ...] = ()
+    is_partial: bool = False
 
     def count(self, family: str, windows: slice = ALL) -> float | None:
         """Growth of a counter over all servers in some windows; None where there is no series of it."""
