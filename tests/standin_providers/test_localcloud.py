@@ -83,6 +83,7 @@ LATER = (
     "gcp:monitoring/alertPolicy:AlertPolicy",
     "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
     "gcp:monitoring/dashboard:Dashboard",
+    "gcp:logging/metric:Metric",
     "gcp:cloudscheduler/job:Job",
     "gcp:compute/globalForwardingRule:GlobalForwardingRule",
     "gcp:compute/targetHttpProxy:TargetHttpProxy",

@@ -45,6 +45,7 @@ from bezel_localcloud.services.cloud_run.runtime.container_command import Comman
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
 from bezel_localcloud.services.cloud_run.runtime.jobs import JobRunner
 from bezel_localcloud.services.machines.reconciler import MachineReconciler
+from bezel_localcloud.services.logging.log_counts import LogCounts
 from bezel_localcloud.services.monitoring.prometheus_series import PrometheusSeries
 from bezel_localcloud.services.monitoring.quota_use import QuotaUseSampler
 from bezel_localcloud.services.monitoring.service_use import ServiceUseSampler
@@ -118,6 +119,7 @@ class Cloud:
         self.quota_use = QuotaUseSampler(self)
         self.service_use = ServiceUseSampler(self)
         self.prometheus_series = PrometheusSeries(self.store)
+        self.log_counts = LogCounts(self.store)
         self.scheduler = JobDispatcher(self)
 
     def _heed_full_disk(self) -> None:
@@ -190,6 +192,7 @@ class Cloud:
         from bezel_localcloud.services.load_balancing import api as load_balancing
         from bezel_localcloud.services.load_balancing import rules_api
         from bezel_localcloud.services.logging import api as logs
+        from bezel_localcloud.services.logging import metrics_api as log_metrics
         from bezel_localcloud.services.model_hub import api as model_hub
         from bezel_localcloud.services.monitoring import (
             alert_policies,
@@ -213,7 +216,7 @@ class Cloud:
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
             *(module.api for module in (keys_api, pools_api, roles_api, sts)),
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
-            *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
+            *(module.api for module in (service_usage, cloud_quotas, logs, log_metrics, monitoring, channels)),
             *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
             *(module.api for module in (prometheus_api, create_api, descriptors_api)),
             *(module.api for module in (compute, vpc_api, instances_api, policies_api, tpu, vertex_ai)),

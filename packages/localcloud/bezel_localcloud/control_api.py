@@ -42,7 +42,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CREATED = (
     *("service", "revision", "job", "execution", "task", "bucket", "object", "secret", "secretVersion", "repository"),
     *("network", "subnetwork", "firewall", "router", "queuedResource", "node", "instance"),
-    *("notificationChannel", "budget", "alertPolicy", "dashboard", "uptimeCheckConfig", "schedulerJob"),
+    *("notificationChannel", "budget", "alertPolicy", "dashboard", "uptimeCheckConfig", "schedulerJob", "logMetric"),
 )
 # Of load balancers and their names: kind of the rows -> label.
 _BALANCERS = {

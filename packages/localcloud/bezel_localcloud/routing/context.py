@@ -202,6 +202,16 @@ class WrittenSeries(Protocol):
         """Every series."""
 
 
+class LogCounts(Protocol):
+    """Counts log entries for the metrics that the project defines on them."""
+
+    async def count(self) -> None:
+        """Count the entries that are new."""
+
+    def series(self) -> Iterator[StoredSeries]:
+        """The series as they were counted last; their family is the metric's type."""
+
+
 class Context(Protocol):
     """One project of the embedded cloud.
 
@@ -258,6 +268,10 @@ class Context(Protocol):
     @property
     def prometheus_series(self) -> WrittenSeries:
         """Series that collectors write."""
+
+    @property
+    def log_counts(self) -> LogCounts:
+        """Counts of log entries."""
 
     @property
     def scheduler(self) -> Scheduler:

@@ -126,7 +126,10 @@ SOURCES = (
         *_under("serviceusage.operations", "get list"),
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
-    Source("logging", "logging.v2", "/logging/", _under("logging.entries", "list write")),
+    Source("logging", "logging.v2", "/logging/", (
+        *_under("logging.entries", "list write"),
+        *_under("logging.projects.metrics", "create get list update delete"),
+    )),
     Source("monitoring", "monitoring.v3", "/monitoring/", (
         *_under("monitoring.projects.timeSeries", "create list"),
         "monitoring.projects.metricDescriptors.list",

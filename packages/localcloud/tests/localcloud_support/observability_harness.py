@@ -27,6 +27,7 @@ def observability(trial):
     trial("PATCH", one, {"displayName": "x"}, validateOnly="true", missing=none)
     trial.refuse(409, "PATCH", one, {"displayName": "x", "etag": "old"}, says="Etag")
     trial("DELETE", one, missing=none)
+    _try_log_metrics(trial)
     jobs(trial)
 
 
@@ -48,6 +49,20 @@ def _try_written_metrics(trial):
     trial("POST", f"{root}/labels", {})
     trial("GET", f"{root}/label/job/values", match="tried")
     trial("GET", f"{root}/metadata", limit=1)
+
+
+def _try_log_metrics(trial):
+    """Metrics of log entries."""
+    path = f"/logging/v2/{PARENT}/metrics"
+    metric = {"name": "tried", "filter": "severity>=ERROR"}
+    trial("POST", path, metric)
+    trial.refuse(409, "POST", path, metric, says="already exists")
+    trial.refuse(400, "POST", path, {"name": "other"}, says="metric.filter")
+    one, none = f"{path}/tried", f"{path}/absent"
+    trial("GET", one, missing=none)
+    trial("GET", path, pageSize=1)
+    trial("PUT", one, {"filter": "severity>=WARNING"})
+    trial("DELETE", one, missing=none)
 
 
 def _try_numbered(trial, collection, body):

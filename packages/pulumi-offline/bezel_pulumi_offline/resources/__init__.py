@@ -24,6 +24,7 @@ from bezel_pulumi_offline.resources.load_balancing.certificates import ManagerOp
 from bezel_pulumi_offline.resources.load_balancing.dns import RecordSet, Zone
 from bezel_pulumi_offline.resources.load_balancing.proxies import TargetHttpsProxy, TargetProxy
 from bezel_pulumi_offline.resources.load_balancing.security_policies import SecurityPolicy
+from bezel_pulumi_offline.resources.logging import Metric
 from bezel_pulumi_offline.resources.monitoring import Channel, Dashboard, MonitoringResource, UptimeCheck
 from bezel_pulumi_offline.resources.networks import Firewall, Subnetwork
 from bezel_pulumi_offline.resources.objects import Object
@@ -63,6 +64,7 @@ _OPERATIONS = {
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": PoolProvider,
     "gcp:kms/cryptoKey:CryptoKey": CryptoKey,
     "gcp:kms/keyRing:KeyRing": KeyRing,
+    "gcp:logging/metric:Metric": Metric,
     "gcp:projects/iAMCustomRole:IAMCustomRole": CustomRole,
     "gcp:monitoring/alertPolicy:AlertPolicy": MonitoringResource,
     "gcp:monitoring/dashboard:Dashboard": Dashboard,

@@ -19,6 +19,7 @@ SCHEMAS = {
     "gcp:kms/cryptoKey:CryptoKey": ("cloudkms.v1", "CryptoKey"),
     "gcp:kms/keyRing:KeyRing": ("cloudkms.v1", "KeyRing"),
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("iam.v1", "Role"),
+    "gcp:logging/metric:Metric": ("logging.v2", "LogMetric"),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("monitoring.v3", "NotificationChannel"),
     "gcp:monitoring/alertPolicy:AlertPolicy": ("monitoring.v3", "AlertPolicy"),
     "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": ("monitoring.v3", "UptimeCheckConfig"),

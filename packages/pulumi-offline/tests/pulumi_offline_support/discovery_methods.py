@@ -25,6 +25,7 @@ DOCUMENTS = {
     "/dns/v1/": "dns.v1",
     "/crm/v1/": "cloudresourcemanager.v1",
     "/iam/v1/": "iam.v1",
+    "/logging/v2/": "logging.v2",
     "/monitoring/v1/": "monitoring.v1",
     "/monitoring/v3/": "monitoring.v3",
     "/run/v2/": "run.v2",

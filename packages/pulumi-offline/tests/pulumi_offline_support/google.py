@@ -68,6 +68,7 @@ PLACES = {
     "CERTIFICATE_MANAGER": "certificatemanager/v1/",
     "DNS": "dns/v1/",
     "BILLING_BUDGETS": "billingbudgets/v1/",
+    "LOGGING": "logging/v2/",
     "MONITORING": "monitoring/",
     "CLOUD_SCHEDULER": "cloudscheduler/v1/",
 }

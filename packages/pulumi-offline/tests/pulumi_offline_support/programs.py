@@ -167,6 +167,18 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "alertStrategy": {"autoClose": "1800s"},
         "userLabels": {"stack": "dev"},
     },
+    "gcp:logging/metric:Metric": {
+        "name": "tokens",
+        "filter": 'resource.type="cloud_run_revision"',
+        "metricDescriptor": {
+            "metricKind": "DELTA",
+            "valueType": "DISTRIBUTION",
+            "labels": [{"key": "team", "valueType": "STRING"}],
+        },
+        "labelExtractors": {"team": "EXTRACT(jsonPayload.team)"},
+        "valueExtractor": "EXTRACT(jsonPayload.tokens)",
+        "bucketOptions": {"exponentialBuckets": {"numFiniteBuckets": 8, "growthFactor": 4, "scale": 1}},
+    },
     "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": {
         "displayName": "health",
         "timeout": "10s",
@@ -297,6 +309,7 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:monitoring/alertPolicy:AlertPolicy": ("conditions.0.conditionThreshold.thresholdValue", 6000),
     "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": ("period", "300s"),
     "gcp:monitoring/dashboard:Dashboard": ("dashboardJson", '{"displayName": "other"}'),
+    "gcp:logging/metric:Metric": ("filter", "severity>=ERROR"),
     "gcp:cloudscheduler/job:Job": ("schedule", "0 9 * * 1-5"),
     "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
     "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),

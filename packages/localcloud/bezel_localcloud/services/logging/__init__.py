@@ -1,1 +1,1 @@
-"""Cloud Logging v2: entries and their query language."""
+"""Cloud Logging v2: entries, their query language, and metrics that count them."""

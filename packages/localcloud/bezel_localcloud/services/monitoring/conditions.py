@@ -169,5 +169,5 @@ def _metric_of(text: str, where: str) -> Metric:
 
 
 # Prefixes of metrics that exist once something writes them; nothing here does.
-_WRITTEN = frozenset({"custom.googleapis.com", "prometheus.googleapis.com", "logging.googleapis.com"})
+_WRITTEN = frozenset({"custom.googleapis.com", "prometheus.googleapis.com"})
 _WRITTEN |= {"workload.googleapis.com", "external.googleapis.com"}

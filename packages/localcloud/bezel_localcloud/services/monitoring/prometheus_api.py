@@ -52,7 +52,9 @@ async def _answer(call: Call, read: Callable[[Arguments], Any], message: str = "
         message: Google's message of a body in JSON.
     """
     try:
-        data = read(await _arguments(call, message))
+        arguments = await _arguments(call, message)
+        await call.cloud.log_counts.count()
+        data = read(arguments)
         data = await data if asyncio.iscoroutine(data) else data
     except UnservedPartError as error:
         return _error(400, NOT_SERVED, unserved_error(f"{error} in PromQL", "query it otherwise").message)

@@ -1,4 +1,4 @@
-"""Series that PromQL queries: those that collectors wrote, and the platform's that localcloud samples.
+"""Series that PromQL queries: those that collectors wrote, counts of log entries, and what localcloud samples.
 
 Source of the platform's names and labels: cloud.google.com/monitoring/promql/promql-mapping (November 2026). Amounts of
 intervals are counters, as there.
@@ -6,12 +6,15 @@ intervals are counters, as there.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.prometheus_samples import Kind, StoredSeries
 from bezel_localcloud.services.monitoring.metrics import METRICS, Metric, series_of
 from bezel_localcloud.services.monitoring.promql.syntax import UnservedPartError
+
+_OF_LOGS = "logging_googleapis_com:user_"
 
 
 def prometheus_name(metric_type: str) -> str:
@@ -25,6 +28,8 @@ def queried_series(cloud: Context) -> Iterator[StoredSeries]:
     yield from cloud.prometheus_series.series()
     for metric in METRICS.values():
         yield from _platform_series(cloud, metric)
+    for series in cloud.log_counts.series():
+        yield replace(series, family=prometheus_name(series.family))
 
 
 def is_platform_name(name: str) -> bool:
@@ -33,13 +38,13 @@ def is_platform_name(name: str) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Check that a metric is written by collectors or sampled by localcloud.
+    """Check that a metric is written by collectors, counts log entries, or is sampled by localcloud.
 
     Raises:
         UnservedPartError: It is one of Google's services that localcloud does not sample.
     """
     sampled = {prometheus_name(metric) for metric in METRICS}
-    if is_platform_name(name) and name not in sampled:
+    if is_platform_name(name) and name not in sampled and not name.startswith(_OF_LOGS):
         raise UnservedPartError(f"the metric {name}, of Google's only {', '.join(sorted(sampled))}")
 
 
