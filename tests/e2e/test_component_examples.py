@@ -51,6 +51,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "scheduling_identity": ("runtime_identity",),
     "container_image": (),
     "door.key_door": (),
+    "metrics.configuration": ("runtime_identity",),
     "weights_bucket": ("runtime_identity",),
     "model_files": ("runtime_identity", "weights_bucket"),
     "cloud_run_gpu_service": SERVICE_NEEDS,
@@ -59,6 +60,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tpu_lease": LEASE_NEEDS,
     "lease_hours": (*LEASE_NEEDS, "scheduling_identity", "tpu_lease"),
 }
+VALUES = ("vllm_container", "metrics.sidecar")  # in what the examples of services hold
 # A last argument of a service's example -> the same with the service open to deletion.
 UNPROTECTED = {
     argument: f"{argument}, deletion_protection=False"
@@ -133,5 +135,10 @@ def test_example_of_each_component_is_deployed(rehearsal: Rehearsal, shop: Progr
 
 
 def test_every_component_with_an_example_is_deployed() -> None:
-    modules = {file.stem for file in COMPONENTS.glob("*.py") if BLOCK.search(file.read_text(encoding="utf-8"))}
-    assert modules == {*EXAMPLES, "vllm_container"}  # a value, which the service's example holds
+    files = [file for file in COMPONENTS.rglob("*.py") if file.parent.name != "observability"]
+    modules = {
+        ".".join(file.relative_to(COMPONENTS).with_suffix("").parts)
+        for file in files
+        if BLOCK.search(file.read_text(encoding="utf-8"))
+    }
+    assert modules == {*EXAMPLES, *VALUES}

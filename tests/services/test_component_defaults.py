@@ -11,6 +11,7 @@ import pytest
 from pulumi.runtime import set_all_config
 
 from bezel_components.base.arguments import ComponentArgs
+from bezel_components.base.cloud_run_service import CloudRunServiceArgs
 from bezel_components.container_image import ContainerImageArgs
 from bezel_plugin.schema.descriptions import describe_fields
 from bezel_services import cloud_run, lease  # noqa: F401 - loaded before calls are watched
@@ -39,6 +40,7 @@ DIFFERENT = {
     "ShortBenchmarkArgs": {"template"},
     "TrafficSwitchArgs": {"template"},
     "GlobalAddressArgs": {"labels"},
+    "KeyDoorArgs": {"deletion_protection", "labels", "max_instances"},
     "TpuLeaseArgs": {"run_seconds"},
     "ServiceObservabilityArgs": {"labels"},
     "LeaseObservabilityArgs": {"labels"},
@@ -119,6 +121,7 @@ def program_of_all() -> None:
     settings = {"scaling": {"min_instances": 1}, "cost": cost, "observability": {**watched, **costs, "uptime": True}}
     VllmService("addressed", **CHAT, address={"domain": "llm.acme.example"})
     VllmService("kept", **CHAT, **settings)
+    VllmService("by-key", **CHAT, access={"keys": True})
     terms = {**LEASED["lease"], "duration": "7d", "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5"}]}
     LeasedVllmService("by-day", **{**LEASED, "lease": terms}, observability=watched)
     fallback = {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"}
@@ -142,6 +145,7 @@ def test_component_defaults_are_those_of_a_service() -> None:
     further = Calls()
     further.watch(program_of_all)
     further.values = {each: made for each, made in further.values.items() if each not in calls.values}
+    further.values.pop(CloudRunServiceArgs)  # the base of others, which a door passes on
     assert {*calls.values, *further.values} == {*all_arguments(), *CHECKS}
     assert different(calls) | different(further, all) == DIFFERENT
     by_name = {each.__name__: each for each in (*calls.values, *further.values)}

@@ -106,12 +106,14 @@ class KeyDoorArgs(ComponentArgs):
     servers: Mapping[str, str]
     """Region -> name of the Cloud Run service that answers at `upstream`; the door becomes an invoker of each."""
     max_instances: int = Field(4, ge=1)
+    """Most instances; `VllmService` takes as many as the requests of its servers need."""
     request_concurrency: int = Field(250, ge=1, le=1000)
     """Requests at a time in one instance."""
     timeout_seconds: int = Field(3600, ge=1, le=3600)
     """Time limit of a request with its whole response."""
     deletion_protection: bool = True
-    """Whether deleting the service, and so its keys, is refused: on, as a component knows no environment."""
+    """Whether deleting the service, and so its keys, is refused: on, as a component knows no environment; `VllmService`
+    does."""
     labels: Mapping[str, str] = Field(default_factory=dict)
     """Labels of the service, the secret and the bucket; `VllmService` adds its stack, environment and model."""
 

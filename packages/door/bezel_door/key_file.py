@@ -1,7 +1,7 @@
 """Keys of a door as one JSON file: written, read, and a caller's key judged by it. Pure.
 
 Owns the text of a key, what is stored of it (a hash, never the text) and the reasons why one is not admitted. Leaves
-out where the file lies, who may change it, and what a key's limits mean for a request (`bezel_door.limits`).
+out where the file lies, who may change it, and what a key's limits mean for a request (`bezel_door.accounts.ledger`).
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Use of keys as JSON files, one a day and instance of the door: written, read, and added up. Pure.
 
 Owns the counts and the names of the objects. An instance writes its own object only, so no two writers meet; a day's
-use is the sum of the objects of that day. Leaves out when they are written (`bezel_door.ledger`).
+use is the sum of the objects of that day. Leaves out when they are written (`bezel_door.accounts.bucket_sync`).
 """
 
 import json

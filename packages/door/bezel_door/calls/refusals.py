@@ -75,7 +75,7 @@ class Refusal:
 _KEYS = {
     KeyRefusal.WRONG: (
         "invalid_api_key",
-        "The key is none of this server's. Send one as `Authorization: Bearer KEY` or `x-api-key: KEY`.",
+        "The key is none of this server's. Send one in the header `Authorization` after `Bearer`, or in `x-api-key`.",
     ),
     KeyRefusal.REVOKED: ("revoked_api_key", "The key was revoked. Ask the server's owner for another one."),
     KeyRefusal.EXPIRED: ("expired_api_key", "The key has expired. Ask the server's owner for another one."),

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import JSONResponse, Response
 
+from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import NOT_SERVED, invalid, unserved_error
 from bezel_localcloud.core.work import TooMuchWorkError, Work
 from bezel_localcloud.http.messages import checked_message, json_object
@@ -155,10 +156,10 @@ async def metadata(call: Call) -> Response:
     def read(arguments: Arguments) -> Any:
         wanted = _one(arguments, "metric")
         kinds = {one.family: one.kind for one in queried_series(call.cloud) if wanted in {"", one.family}}
-        limit = _one(arguments, "limit") or str(len(kinds))
-        if not limit.isdecimal():
+        limit = decimal(_one(arguments, "limit") or str(len(kinds)))
+        if limit is None:
             raise _ParameterError("limit must be a number")
-        return {name: [{"type": kinds[name], "help": "", "unit": ""}] for name in sorted(kinds)[: int(limit[:9])]}
+        return {name: [{"type": kinds[name], "help": "", "unit": ""}] for name in sorted(kinds)[:limit]}
 
     return await _answer(call, read)
 

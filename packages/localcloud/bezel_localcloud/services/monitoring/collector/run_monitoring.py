@@ -16,7 +16,7 @@ from bezel_localcloud.services.monitoring.collector.relabeling import RelabelRul
 API_VERSION, KIND = "monitoring.googleapis.com/v1beta", "RunMonitoring"
 DEFAULT_JOB = "run-gmp-sidecar"
 METADATA = ("instance", "revision", "service", "configuration")
-_DURATION = re.compile(r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
+_DURATION = re.compile("".join(f"(?:([0-9]+){unit})?" for unit in ("y", "w", "d", "h", "m", "s", "ms")))
 _SECONDS = (365 * 86400, 7 * 86400, 86400, 3600, 60, 1, 0.001)
 _DEFAULT_INTERVAL = 60.0  # Prometheus' own, where 0 is given
 _TOP = frozenset({"apiVersion", "kind", "metadata", "spec"})

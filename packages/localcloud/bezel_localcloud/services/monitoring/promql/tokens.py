@@ -81,7 +81,7 @@ def text_of(token: QueryToken) -> str:
         code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
-        elif code.isdigit() and len(code) > 1:
+        elif len(code) > 1:
             number = int(code, 8)
         elif code in _ESCAPES:
             return _ESCAPES[code]
