@@ -22,7 +22,7 @@ from bezel_base.errors import UserError
 from bezel_base.text.redaction import redact
 from bezel_door.key_file import Key, KeyRefusal, judge_key, write_keys
 from bezel_door.usage_file import KeyUsage
-from tests.support.operations.door_cloud import BUCKET, DOOR_URL, DoorCloud, door_cloud
+from tests.support.operations.door_cloud import BUCKET, DoorCloud, door_cloud
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each
@@ -212,11 +212,24 @@ def test_the_list_has_state_limits_and_use_of_each_key(cloud: DoorCloud) -> None
     assert keys.keys[0].today.line() == "4 requests, 1,060 tokens (1,010 in, 50 out), 1 failed, 2 refused, 1 estimated"
     assert (keys.keys[0].month.requests, keys.keys[1].month.completion_tokens) == (11, 9)
     assert keys.keys[1].today.line() == "none"
-    assert keys.door == DOOR_URL
+    assert keys.door == cloud.deployed.server.url
     assert keys.notes[:-1] == (
         "not counted: usage/2026-09-03/broken.json: it is not JSON",
         "the tokens of 1 request are an estimate: the server reported none",
     )
+
+
+def test_the_list_has_what_the_door_counted_until_now(cloud: DoorCloud) -> None:
+    _, one = text_and_id(create(cloud, team="search"))
+    cloud.when_asked.append(lambda: cloud.use("2026-09-21", **{one: KeyUsage(requests=1, prompt_tokens=7)}))
+    keys = keys_of(cloud)
+    assert (keys.keys[0].today.line(), len(keys.notes)) == ("1 request, 7 tokens (7 in, 0 out)", 1)
+
+
+def test_the_list_names_a_door_that_does_not_answer(cloud: DoorCloud) -> None:
+    cloud.door_status = 503
+    create(cloud, team="search")
+    assert keys_of(cloud).notes[0] == "not counted: the last seconds of the door, which did not answer: HTTP 503"
 
 
 def test_a_door_without_keys_says_how_one_is_made(cloud: DoorCloud) -> None:

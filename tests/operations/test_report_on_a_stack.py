@@ -150,6 +150,8 @@ def test_a_wrong_argument_is_refused_before_anything_is_read(
 def test_a_report_of_a_stack_with_a_door_has_the_use_by_team(tmp_path: Path) -> None:
     with door_cloud(tmp_path) as stack:
         stack.put("keys.json", write_keys({"aaaaaaaa": Key("0" * 64, "search", stack.time())}))
+        with stack.context() as context:
+            assert "No key was used." in report(context, StackReportArguments(stack="dev")).text()
         stack.use("2026-09-20", aaaaaaaa=KeyUsage(requests=30, prompt_tokens=1000, completion_tokens=100))
         stack.use("2026-09-01", aaaaaaaa=KeyUsage(requests=5))  # before the time
         with stack.context() as context:

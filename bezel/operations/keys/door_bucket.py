@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 from bezel.engine.state.bucket import PreconditionError, StateBucket
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployed_door import door_of
+from bezel.operations.keys.latest_use import ask_for_latest_use
 from bezel.planner.base.problems import setting
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word
@@ -37,7 +38,7 @@ class UseOfDays:
 
     Attributes:
         by_day: Day -> use by a key's id.
-        unread: Files that are none of use, each with what is wrong.
+        unread: Files that are none of use, each with what is wrong, and the last seconds of a door that did not answer.
     """
 
     by_day: Mapping[date, Mapping[str, KeyUsage]]
@@ -113,14 +114,15 @@ class DoorBucket(StateBucket):
         raise AssertionError("the last attempt returns or raises")
 
     def use_of_days(self, first: date, last: date) -> UseOfDays:
-        """The use of each day (UTC) from the first to the last, by all instances of the door.
+        """The use of each day (UTC) from the first to the last, by all instances of the door, up to now.
 
         Raises:
             RestError: The files cannot be listed, or one cannot be read.
         """
+        silence = ask_for_latest_use(self.door_url)
         names = [name for month in _months(first, last) for name in self._names_of_month(month)]
         by_day: dict[date, list[Mapping[str, KeyUsage]]] = {}
-        unread = []
+        unread = [f"the last seconds of the door, which did not answer: {silence}"] if silence else []
         with ThreadPoolExecutor(_READERS) as readers:
             wanted = [(day, name) for day, name in names if first <= day <= last]
             contents = readers.map(lambda each: self.read(each[1]), wanted)

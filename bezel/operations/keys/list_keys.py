@@ -17,8 +17,8 @@ from bezel_base.text.shell import shell_word
 from bezel_door.key_file import Key
 from bezel_door.usage_file import KeyUsage
 
-# An instance of the door has a processor only while it serves.
-_DELAY = "the last seconds of an instance of the door are counted with its next request, or at its end"
+# A command asks one instance for its latest counts.
+_DELAY = "where the door has several instances, some count their last seconds with their next request"
 
 
 class ListKeysArguments(Arguments):

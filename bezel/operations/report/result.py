@@ -73,8 +73,10 @@ class Report(Result):
         if failures := failure_rows(self.outcomes):
             yield from (Line(), Table(FAILURE_HEADS, failures))
         yield from (Line(), Table(SPENT_HEADS, spent_rows(self.spent)))
-        if self.teams is not None:
+        if self.teams:
             yield from (Line(), Table(("team", "use"), [(team.team, team.line()) for team in self.teams]))
+        elif self.teams is not None:
+            yield from (Line(), Line("No key was used."))
         yield Line()
         yield NamedValues([(each.figures, each.source) for each in self.sources])
         yield from (Line(f"note: {text}") for text in self.gaps)

@@ -63,6 +63,7 @@ class DoorApp:
             await self._sync.refresh()
         except KeysUnavailableError:
             raise RefusedError(refusals.no_keys()) from None
+        await self._sync.settle()  # a command that shows the use of keys asks for it
         call.respond(200, [(b"content-type", b"text/plain")], b"ready\n")
 
     async def _serve(self, call: Call, route: Route | None) -> None:

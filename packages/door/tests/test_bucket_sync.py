@@ -10,6 +10,7 @@ from bezel_door.accounts.ledger import Ledger, LimitPassed
 from bezel_door.calls.token_use import Tokens
 from bezel_door.google.metadata import GoogleError
 from bezel_door.key_file import Key, write_keys
+from bezel_door.usage_file import read_usage
 
 ID = "abcdefgh"
 KEY = Key("0" * 64, "", datetime(2026, 11, 29, tzinfo=UTC), tokens_per_day=100)
@@ -221,6 +222,37 @@ def test_requests_do_not_wait_for_a_bucket_that_failed_just_now():
         return len(objects.calls) - calls, one.sync.keys
 
     assert asyncio.run(steps()) == (0, {ID: KEY})
+
+
+def test_a_reader_of_counts_gets_those_of_the_last_seconds_at_once():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        await one.sync.settle()
+        before = [call for call, _ in objects.calls]
+        one.use(5)
+        one.now += 2
+        await one.sync.settle()
+        return before, read_usage(objects.contents["usage/2026-11-29/one.json"][1]).keys[ID].prompt_tokens
+
+    assert asyncio.run(steps()) == (["read", "list"], 5)
+
+
+def test_a_reader_of_counts_does_not_wait_for_a_bucket_that_failed():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        one.use(5)
+        objects.is_down = True
+        await one.after(6)
+        one.now += 1
+        calls = len(objects.calls)
+        await one.sync.settle()
+        return len(objects.calls) - calls
+
+    assert asyncio.run(steps()) == 0
 
 
 def test_a_long_request_does_not_ask_a_failed_bucket_at_each_event():

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from bezel.leases.clock import PlatformClock
 from bezel.operations.context import Context
+from bezel_door.calls.routes import PROBE_PATH
 from bezel_door.key_file import KEY_OBJECT, Key, read_keys
 from bezel_door.usage_file import KeyUsage, UsageFile, usage_object, write_usage
 from localcloud_support.in_process import Project
@@ -18,15 +19,14 @@ from tests.support.operations.deployed import NOW, Deployed, deployed_stack, liv
 from tests.support.rest.fake_google import Answer, Call
 
 BUCKET = "acme-dev-door"
-DOOR_URL = "https://dev-door-abcdefghij-uk.a.run.app"
 _COMPONENT = "urn:pulumi:dev::bezel::bezel:services:VllmService$bezel:door:KeyDoor"
 
 
-def door_resources(bucket: str = BUCKET) -> tuple[dict[str, Any], ...]:
+def door_resources(url: str, bucket: str = BUCKET) -> tuple[dict[str, Any], ...]:
     """The state's entries of a door: the component, its service and its bucket."""
     service, bucket_type = "gcp:cloudrunv2/service:Service", "gcp:storage/bucket:Bucket"
     service_id = "projects/acme/locations/us-east4/services/llm-door"
-    parts = ((service, service_id, {"uri": DOOR_URL}), (bucket_type, bucket, {}))
+    parts = ((service, service_id, {"uri": url}), (bucket_type, bucket, {}))
     entries = [
         {
             "urn": f"{_COMPONENT}${type_}::door",
@@ -38,7 +38,7 @@ def door_resources(bucket: str = BUCKET) -> tuple[dict[str, Any], ...]:
         }
         for type_, id_, outputs in parts
     ]
-    return ({"urn": f"{_COMPONENT}::door", "type": "bezel:door:KeyDoor", "outputs": {"url": DOOR_URL}}, *entries)
+    return ({"urn": f"{_COMPONENT}::door", "type": "bezel:door:KeyDoor", "outputs": {"url": url}}, *entries)
 
 
 @dataclass
@@ -51,6 +51,8 @@ class DoorCloud:
         now: Unix seconds, moved by hand.
         before_write: Called before each write of the keys; it may write first.
         after_write: Called after each write of the keys, whose answer is then lost.
+        when_asked: Called when the door is asked whether it is ready.
+        door_status: Its answer.
     """
 
     deployed: Deployed
@@ -58,10 +60,16 @@ class DoorCloud:
     now: float = NOW
     before_write: list[Callable[[], None]] = field(default_factory=list)
     after_write: list[Callable[[], None]] = field(default_factory=list)
+    when_asked: list[Callable[[], None]] = field(default_factory=list)
+    door_status: int = 200
     _one: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, call: Call) -> Answer | None:
-        """Answer a request to Cloud Storage."""
+        """Answer a request to Cloud Storage, or to the door."""
+        if call.path == PROBE_PATH:
+            for write in self.when_asked:
+                write()
+            return Answer(self.door_status, text="")
         if not call.path.startswith(("/storage/", "/upload/")):
             return None
         if call.method == "POST" and self.before_write:
@@ -118,7 +126,7 @@ def door_cloud(folder: Path) -> Iterator[DoorCloud]:
         deployed.server.routes.insert(0, cloud.answer)
         project.ok("POST", "/storage/v1/b", {"name": BUCKET}, project="bezel-local")
         outputs = {"url": "https://llm.example", "model": "gemma-4-12b-it"}
-        deployed.keep("dev", state_of(service_resource(), *door_resources(), **outputs))
+        deployed.keep("dev", state_of(service_resource(), *door_resources(deployed.server.url), **outputs))
         deployed.live["projects/acme/locations/us-east4/services/llm"] = live_service()
         yield cloud
     project.close()

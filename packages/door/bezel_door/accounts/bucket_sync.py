@@ -25,6 +25,7 @@ OLDEST_SECONDS: Final = 9.0
 OUTAGE_SECONDS: Final = 300.0
 """Age above which no key is admitted, while the bucket cannot be read."""
 _RETRY_SECONDS: Final = 2.0
+_SETTLED_SECONDS: Final = 1.0  # Cloud Storage's bound of writes to one object
 _FIRST_DAY: Final = date(1970, 1, 1)
 _LIMITS: Final = ("requests_per_minute", "tokens_per_minute", "tokens_per_day")
 
@@ -79,7 +80,7 @@ class BucketSync:
         self._generation = ""
         self._others: dict[str, tuple[str, UsageFile]] = {}
         self._read_at: float | None = None
-        self._failed_at = self._failed_since = -math.inf
+        self._failed_at = self._failed_since = self._began_at = -math.inf
         self._exchange: asyncio.Task[None] | None = None
 
     async def refresh(self) -> None:
@@ -108,6 +109,14 @@ class BucketSync:
         """Exchange counts beside a request that takes longer."""
         if self._exchange is None and self._age() > FRESH_SECONDS and not self._has_just_failed(self._clock()):
             self._start()
+
+    async def settle(self) -> None:
+        """Write what was counted since the last exchange, for a reader of the counts: at most once a second."""
+        if self._exchange is not None:
+            await asyncio.shield(self._exchange)
+        if self._ledger.has_changes and not self._has_just_failed(self._clock()):
+            await asyncio.sleep(min(_SETTLED_SECONDS, max(0.0, self._began_at + _SETTLED_SECONDS - self._clock())))
+            await asyncio.shield(self._exchange or self._start())
 
     async def publish(self) -> None:
         """Write the counts of this instance now, at its end."""
@@ -138,7 +147,7 @@ class BucketSync:
         self._exchange = None
 
     async def _run(self) -> None:
-        began = self._clock()
+        began = self._began_at = self._clock()
         try:
             await asyncio.to_thread(self._read_keys)
         except (GoogleError, KeyFileError) as error:

@@ -104,6 +104,11 @@ class Ledger:
                 minutes[key_id, use.minute] = (requests + use.requests, tokens + use.tokens)
         self._others_in_day, self._others_in_minute = days, minutes
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether a count has changed since the last call of `take_changes`."""
+        return bool(self._changed)
+
     def take_changes(self) -> list[tuple[int, UsageFile]]:
         """The days that changed since the last call, as they are now; a day before the last two is dropped."""
         days = sorted(self._changed)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 PROBE_PATH: Final = "/door"
-"""Path of the startup probe: 200 once keys and counts were read; no key is asked for."""
+"""Path of the startup probe: 200 once keys were read, and what was counted so far is written; no key is asked for."""
 
 
 class Api(StrEnum):
