@@ -9,7 +9,18 @@ from bezel.operations.bench.target import TargetArguments, options_of
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 
-NAMES = ("../outside.json", "/etc/passwd", ".hidden.json", ".git/x.json", "link.json", ".", "", "a\x00b", "x" * 5000)
+NAMES = (
+    "../outside.json",
+    "/etc/passwd",
+    ".hidden.json",
+    ".git/x.json",
+    "link.json",
+    ".",
+    "",
+    "a\x00b",
+    "a\nb.json",
+    "x" * 5000,
+)
 
 
 @pytest.fixture

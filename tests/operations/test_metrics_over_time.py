@@ -268,13 +268,20 @@ def test_revisions_that_wrote_no_series_make_every_sum_a_part(cloud: Deployed, p
 
     cloud.server.routes.insert(0, answer_billed_time)
     prometheus.scrape(TEXT, NOW - 5 * HOUR, revision_name="llm-00002-abc")
-    part = "llm-00001-abc ran 2.00 h and wrote no figures: what was served then is in none, and every sum is a part"
-    assert read(cloud, since="24h").notes == (part,)
+    part = "llm-00001-abc ran 2.00 h and wrote no figures: the sums leave out what was served then"
+    report = read(cloud, since="24h")
+    assert (report.notes, total(report, "requests")) == ((part,), 12)
+    assert {(each.servers, each.requests, each.prompt_tokens) for each in report.course} == {
+        (1, 12, 196),
+        (0, None, None),
+    }
+    assert "requests 12, 0 of them failed; tokens 196 in" in report.text()
     (stack,) = status(cloud.context, StatusArguments(stack="dev")).stacks
     assert stack.last_served is not None
     assert stack.last_served.summary.endswith("UTC, without what wrote none)")
     del seconds["llm-00001-abc"]
-    assert read(cloud, since="24h").notes == ()
+    report = read(cloud, since="24h")
+    assert (report.notes, {each.requests for each in report.course}) == ((), {12, 0})
     (stack,) = status(cloud.context, StatusArguments(stack="dev")).stacks
     assert stack.last_served is not None
     assert stack.last_served.summary.endswith("09:13 UTC)")

@@ -1,5 +1,6 @@
 """Report on a stack: sums by day, cost and gaps, each with its source, as a text and as a page without scripts."""
 
+import resource
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,20 @@ def monitoring(call: Call) -> Answer | None:
 
 def report_of(cloud: Deployed, **arguments: Any) -> Report:
     return report(cloud.context, StackReportArguments(stack="dev", **arguments))
+
+
+def test_a_page_that_cannot_be_written_is_an_error_with_its_repair(cloud: Deployed, prometheus: Prometheus) -> None:
+    prometheus.scrape(TEXT, NOW - DAY)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(
+            UserError, match=r"(?s)--html = page\.html.*not written: File too large.*Repair: free space"
+        ):
+            report_of(cloud, html="page.html")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert report_of(cloud, html="page.html").written == "page.html"
 
 
 def test_a_report_has_traffic_latency_failures_cost_and_hours(cloud: Deployed, prometheus: Prometheus) -> None:

@@ -78,6 +78,8 @@ def _unwritable(file: Path, suffix: str, beside: str) -> str:
 
 def _below(folder: Path, name: str) -> tuple[Path, str]:
     """The path of a name, and why it is refused, as a sentence; "" if it is not."""
+    if not name.isprintable():
+        return folder, "it has a character that no terminal shows."
     try:
         root = folder.resolve()
         file = (root / name).resolve()

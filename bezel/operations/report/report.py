@@ -31,7 +31,7 @@ from bezel.operations.vllm_metrics.series import how_to_keep, keeps_series, read
 from bezel.operations.vllm_metrics.served import Served
 from bezel.operations.vllm_metrics.time_range import TimeRange, time_range
 from bezel_base.atomic_write import write_whole
-from bezel_base.errors import UserError, one_line
+from bezel_base.errors import Problem, UserError, one_line
 
 _TEXT = 300
 _T = TypeVar("_T")
@@ -104,7 +104,12 @@ def report(context: Context, arguments: StackReportArguments) -> Report:
     if file is not None:
         from bezel.operations.report.html_page import as_page
 
-        write_whole(file, as_page(made).encode())
+        try:
+            write_whole(file, as_page(made).encode())
+        except OSError as error:
+            consequence = f"the page is not written: {error.strerror}."
+            repair = "free space, or name a file in a folder that you may write to."
+            raise UserError(Problem("--html", arguments.html, consequence, repair)) from None
     return made
 
 

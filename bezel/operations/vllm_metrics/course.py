@@ -67,7 +67,8 @@ def _window(served: Served, number: int) -> Window:
 
 def requests_of(served: Served, windows: slice = ALL) -> tuple[int | None, int | None]:
     """Calls of the model that ended in some windows, and those that the server failed; None where neither is known."""
-    if not any(served.counters.get(name) for name in (names.HTTP, names.FINISHED)):
+    is_counted = any(served.counters.get(name) for name in (names.HTTP, names.FINISHED))
+    if not is_counted or served.is_unknown(windows):
         return None, None
     outcomes = served.outcomes(windows)
     well, failed = ended_requests(Sample(read_at=0.0, sums={}, kv_usage=None, outcomes=outcomes, engines=0))
@@ -89,8 +90,8 @@ def totals_line(windows: Sequence[Window]) -> str:
 def total_of(
     windows: Sequence[Window], name: Literal["requests", "failed", "prompt_tokens", "generated_tokens"]
 ) -> int | None:
-    """Sum of a figure over windows; None where it is unknown in one of them."""
-    numbers: list[int | None] = [getattr(window, name) for window in windows]
+    """Sum of a figure over the windows with a sample; None where it is unknown in one of them."""
+    numbers: list[int | None] = [getattr(window, name) for window in windows if window.servers or getattr(window, name)]
     counts = [number for number in numbers if number is not None]
     return sum(counts) if len(counts) == len(numbers) else None
 

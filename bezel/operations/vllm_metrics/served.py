@@ -62,10 +62,14 @@ class Served:
     notes: tuple[str, ...] = ()
     is_partial: bool = False
 
+    def is_unknown(self, windows: slice = ALL) -> bool:
+        """Whether a server may have run in some windows of which nothing was written."""
+        return self.is_partial and not any(self.servers[windows])
+
     def count(self, family: str, windows: slice = ALL) -> float | None:
-        """Growth of a counter over all servers in some windows; None where there is no series of it."""
+        """Growth of a counter over all servers in some windows; None where it is unknown."""
         series = self.counters.get(family)
-        return None if series is None else sum(sum(each.growth[windows]) for each in series)
+        return None if series is None or self.is_unknown(windows) else sum(sum(each.growth[windows]) for each in series)
 
     def buckets(self, family: str, windows: slice = ALL) -> Buckets | None:
         """Observations of a histogram over all servers in some windows; None where there is no series of it."""

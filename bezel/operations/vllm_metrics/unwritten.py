@@ -47,6 +47,4 @@ def unwritten_notes(
     named = ", ".join(unwritten[:_MOST_NAMED]) + f" and {len(unwritten) - _MOST_NAMED} more" * (
         len(unwritten) > _MOST_NAMED
     )
-    return (
-        f"{named} ran {hours:.2f} h and wrote no figures: what was served then is in none, and every sum is a part",
-    )
+    return (f"{named} ran {hours:.2f} h and wrote no figures: the sums leave out what was served then",)
