@@ -69,11 +69,14 @@ cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.enable
 """
 # `bezel ci expire` looks for what no stack holds any more.
 _LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
+# A door's log is counted for the dashboard.
 _ALERT_READS = """
+logging.logMetrics.get
 monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get
 monitoring.uptimeCheckConfigs.get
 """
 _ALERT_WRITES = """
+logging.logMetrics.create logging.logMetrics.delete logging.logMetrics.update
 monitoring.alertPolicies.create monitoring.alertPolicies.delete monitoring.alertPolicies.update
 monitoring.dashboards.create monitoring.dashboards.delete monitoring.dashboards.update
 monitoring.notificationChannels.create monitoring.notificationChannels.delete monitoring.notificationChannels.update

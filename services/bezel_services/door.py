@@ -1,4 +1,4 @@
-"""Door of a service for callers by key: its image, the door in front of the server, and its check; with a plan of one.
+"""Door of a service for callers by key: its image, the door in front of the server, its check, and what watches it.
 
 It is made last, after the server has passed its checks and has its address: callers by key are let in to what works.
 It calls the address, where there is one, with that as its audience, and the first service else.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from bezel.planner import AnyPlan
+from bezel.planner.team.door_plan import DoorPlan
 from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 from bezel_services.children import Children
 from bezel_services.images import FoundImages
@@ -19,6 +20,7 @@ from bezel_services.prerequisites import container_image
 if TYPE_CHECKING:
     from bezel_components.door.key_door import KeyDoor
     from bezel_components.enabled_apis import EnabledApis
+    from bezel_components.observability.door_figures import DoorFigures
     from bezel_services.regions.address import DeclaredAddress
     from bezel_smoke.door import DoorCheck
 
@@ -117,4 +119,36 @@ def declare_door(
         DoorCheckArgs(service=door.resource_name, url=door.url, revision=door.created_revision),
         opts=children.after(door),
     )
+    _observability(plan, planned, children, door, server.labels)
     return DeclaredDoor(door, check)
+
+
+def door_figures(plan: AnyPlan) -> "DoorFigures | None":
+    """The use of a door's keys, for the dashboard; None without a door."""
+    if plan.door is None:
+        return None
+    from bezel_components.observability.door_figures import DoorFigures
+
+    return DoorFigures(service=plan.door.name, location=plan.door.region)
+
+
+def _observability(
+    plan: AnyPlan, planned: DoorPlan, children: Children, door: "KeyDoor", labels: Mapping[str, str]
+) -> None:
+    """What watches the door, where the stack file asks for it; made after the door, deleted before it."""
+    chosen = plan.settings.observability
+    if not (chosen.alerts or chosen.dashboard):
+        return
+    from bezel_components.observability.door_figures import DoorFigures
+    from bezel_components.observability.door_observability import DoorObservability, DoorObservabilityArgs
+
+    args = DoorObservabilityArgs(
+        project=plan.project,
+        figures=DoorFigures(service=planned.name, location=planned.region),
+        metrics=chosen.dashboard,
+        alerts=chosen.alerts,
+        email=chosen.email or "",
+        max_error_share=chosen.max_error_share,
+        labels=labels,
+    )
+    DoorObservability(children.name_of("door-observability"), args, opts=children.after(door))

@@ -38,7 +38,7 @@ from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
 from bezel_services import environment, quota
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
-from bezel_services.door import DeclaredDoor, ServerBehindDoor, declare_door
+from bezel_services.door import DeclaredDoor, ServerBehindDoor, declare_door, door_figures
 from bezel_services.images import FoundImages
 from bezel_services.leases.hours import checks_of, schedule
 from bezel_services.prerequisites import (
@@ -417,6 +417,7 @@ def _observability(plan: LeasePlan, children: Children, gateway: IdentityGateway
             for job in again_jobs(name, plan.terms.hours, plan.terms.zones[0].patience_seconds)
         ),
         figures=server_figures(plan, _matchers(plan)),
+        door=door_figures(plan),
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )

@@ -70,6 +70,12 @@ def test_a_leased_stack_has_its_door_before_the_gateway() -> None:
     assert plan.cost.hourly_at_rest == lease_plan().cost.hourly_at_rest
 
 
+def test_a_plan_says_what_the_use_by_team_in_a_dashboard_costs() -> None:
+    text = plan_summary(plan_with(**KEYS, observability={"dashboard": True}))
+    assert "0.258 USD a MiB" in text
+    assert "0.258" not in plan_summary(plan_with(**KEYS)) + plan_summary(plan_with(observability={"dashboard": True}))
+
+
 @pytest.mark.parametrize("project", ["acme.com:llm", "my-google-things", "p" * 30])
 def test_a_bucket_that_google_would_refuse_gets_another_name(project: str) -> None:
     name = "bezel-" + "y" * 33 + "-door"

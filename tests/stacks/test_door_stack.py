@@ -57,6 +57,31 @@ def test_door_calls_the_address_of_all_regions_and_is_made_after_it() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("leased", [True, False])
+def test_use_by_key_is_in_the_first_dashboard_with_metrics_of_the_door(leased: bool) -> None:
+    watched = {"observability": {"dashboard": True, "alerts": True}}
+
+    def declared_with(**more: Any) -> Declarations:
+        if leased:
+            return declare(lambda: deploy(test_lease_stack.plan(**watched, **more)))
+        return declare_regions(**watched, **more, regions=["us-east4", "europe-west4"])
+
+    declared = declared_with(**KEYS)
+    door = door_of(declared)
+    metrics = declared.of("logging/metric:Metric")
+    assert len(metrics) == 3
+    assert all(door.inputs["name"] in each.inputs["filter"] and declared.waits_for(each, door) for each in metrics)
+    dashboards = [each.inputs["dashboardJson"] for each in declared.of("monitoring/dashboard:Dashboard")]
+    assert [f"user_{metrics[0].inputs['name'].replace('-', '_')}" in text for text in dashboards].count(True) == 1
+    assert declared.by_name("vllm-door-observability-errors")
+    without = declared_with()
+    assert without.of("logging/metric:Metric") == []
+    texts = [each.inputs["dashboardJson"] for each in without.of("monitoring/dashboard:Dashboard")]
+    assert len(texts) == len(dashboards)
+    assert "by key" not in "".join(texts)
+
+
+@pytest.mark.slow
 def test_stack_without_keys_has_no_door() -> None:
     declared = declare(lambda: deploy(test_lease_stack.plan()))
     assert [each.name for each in declared.all if "door" in each.name] == []

@@ -59,6 +59,7 @@ IDS: Mapping[str, str] = {
     "gcp:kms/cryptoKey:CryptoKey": "{keyRing}/cryptoKeys/{name}",
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": f"{{cryptoKeyId}}{_MEMBER}",
     "gcp:kms/keyRing:KeyRing": "projects/{project}/locations/{location}/keyRings/{name}",
+    "gcp:logging/metric:Metric": "{name}",
     "gcp:projects/iAMCustomRole:IAMCustomRole": "projects/{project}/roles/{roleId}",
     "gcp:projects/iAMMember:IAMMember": f"{{project}}{_MEMBER}",
     "gcp:projects/service:Service": "{project}/{service}",

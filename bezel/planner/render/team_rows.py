@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from bezel.planner.cost.metrics_cost import MetricsCost
     from bezel.planner.render.text_table import Row
 
+# Source: cloud.google.com/stackdriver/pricing (November 2026), "All Monitoring data except data ingested by using
+# Managed Service for Prometheus", of which metrics that a user defines on the log are a part.
+_LOG_METRICS = "0.258 USD a MiB above the first 150 MiB of a billing account's month, by series and minute"
+
 
 def team_sections(plan: Plan | LeasePlan) -> Iterator[tuple[str, Iterable[Row]]]:
     """The sections of figures over time and of the door; none without them."""
@@ -97,6 +101,8 @@ def _door_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
         "anyone with a key; callers with an identity call the server as before",
         plan.origins["access.keys"],
     )
+    if plan.settings.observability.dashboard:
+        yield "use by team", "3 metrics of its log, for the dashboard", f"not included: {_LOG_METRICS}"
 
 
 def _target(plan: Plan | LeasePlan) -> str:

@@ -1,5 +1,6 @@
 """Charts of vLLM's own figures, in PromQL, for a dashboard; where a collector writes its series. Pure."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from bezel_components.observability.figure_alerts import quantile
@@ -49,10 +50,12 @@ def figure_charts(matchers: str, *, drafts: bool) -> list[dict[str, Any]]:
     if drafts:
         accepted, drafted = "vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total"
         charts["Accepted share of drafted tokens"] = {"": share(accepted, drafted)}
-    return [
-        {"title": title, "xyChart": {"dataSets": [_series(query, legend) for legend, query in queries.items()]}}
-        for title, queries in charts.items()
-    ]
+    return [chart(title, queries) for title, queries in charts.items()]
+
+
+def chart(title: str, queries: Mapping[str, str]) -> dict[str, Any]:
+    """Return the widget of queries in PromQL by their legends; without one the labels of a series are its legend."""
+    return {"title": title, "xyChart": {"dataSets": [_series(query, legend) for legend, query in queries.items()]}}
 
 
 def _series(query: str, legend: str) -> dict[str, Any]:

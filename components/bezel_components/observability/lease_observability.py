@@ -26,6 +26,7 @@ from pulumi_gcp import monitoring
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.observability.budget import StackBudget, StackBudgetArgs
 from bezel_components.observability.charts import dashboard
+from bezel_components.observability.door_figures import DoorFigures
 from bezel_components.observability.figures import ServerFigures
 from bezel_components.observability.lease_alerts import lease_alerts
 from bezel_components.observability.policies import declare_alert, declare_channel
@@ -54,6 +55,8 @@ class LeaseObservabilityArgs(ComponentArgs):
     """Names of the jobs that request them again later."""
     figures: ServerFigures | None = None
     """The series that the machines' collectors write; None without any."""
+    door: DoorFigures | None = None
+    """The door of keys whose use the dashboard shows; None without one."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -87,7 +90,7 @@ class LeaseObservability(pulumi.ComponentResource):
         if args.budget is not None:
             StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
-            more = args.figures.charts() if args.figures else []
+            more = [each for figures in (args.figures, args.door) if figures for each in figures.charts()]
             content = dashboard(f"{args.gateway} ({args.location})", args.gateway, args.location, gpu=False, more=more)
             monitoring.Dashboard(
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options

@@ -28,6 +28,7 @@ from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.observability.alerts import service_alerts
 from bezel_components.observability.budget import StackBudget, StackBudgetArgs
 from bezel_components.observability.charts import dashboard
+from bezel_components.observability.door_figures import DoorFigures
 from bezel_components.observability.figures import ServerFigures
 from bezel_components.observability.policies import AUTO_CLOSE, declare_alert, declare_channel
 from bezel_components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
@@ -69,6 +70,8 @@ class ServiceObservabilityArgs(ComponentArgs):
     region gets a request."""
     domain: str = ""
     """Domain of the address in front of the service, which is checked as well where `uptime` is; "" without one."""
+    door: DoorFigures | None = None
+    """The door of keys whose use the dashboard shows; None without one."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -121,7 +124,7 @@ class ServiceObservability(pulumi.ComponentResource):
         if args.budget is not None:
             StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
-            more = args.figures.charts() if args.figures else []
+            more = [each for figures in (args.figures, args.door) if figures for each in figures.charts()]
             content = dashboard(f"{args.service} ({args.location})", args.service, args.location, more=more)
             monitoring.Dashboard(
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options

@@ -44,8 +44,8 @@ from bezel_localcloud.services.balancer.balancers import Balancers
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
 from bezel_localcloud.services.cloud_run.runtime.jobs import JobRunner
+from bezel_localcloud.services.logging.log_counts import LogEntryCounter
 from bezel_localcloud.services.machines.reconciler import MachineReconciler
-from bezel_localcloud.services.logging.log_counts import LogCounts
 from bezel_localcloud.services.monitoring.prometheus_series import PrometheusSeries
 from bezel_localcloud.services.monitoring.quota_use import QuotaUseSampler
 from bezel_localcloud.services.monitoring.service_use import ServiceUseSampler
@@ -119,7 +119,7 @@ class Cloud:
         self.quota_use = QuotaUseSampler(self)
         self.service_use = ServiceUseSampler(self)
         self.prometheus_series = PrometheusSeries(self.store)
-        self.log_counts = LogCounts(self.store)
+        self.log_counts = LogEntryCounter(self.store)
         self.scheduler = JobDispatcher(self)
 
     def _heed_full_disk(self) -> None:

@@ -83,7 +83,9 @@ def test_a_changed_metric_counts_on_and_a_deleted_one_is_gone(project):
 def test_a_put_makes_a_metric_that_is_not_there_and_keeps_its_type(project):
     made = project.ok("PUT", f"{METRICS}/door-requests", {key: COUNTER[key] for key in ("filter",)})
     assert (made["name"], made["metricDescriptor"]["valueType"]) == ("door-requests", "INT64")
-    assert "cannot be changed" in str(project.refusal(400, "PUT", f"{METRICS}/door-requests", {**TOKENS, "name": "door-requests"}))
+    assert "cannot be changed" in str(
+        project.refusal(400, "PUT", f"{METRICS}/door-requests", {**TOKENS, "name": "door-requests"})
+    )
     assert "not that of the resource" in str(project.refusal(400, "PUT", f"{METRICS}/door-requests", TOKENS))
 
 
@@ -91,14 +93,20 @@ WRONG = {
     "no filter": ({"filter": ""}, "metric.filter"),
     "a filter that is none": ({"filter": "a ="}, "filter"),
     "a label without an extractor": ({"labelExtractors": {"team": "EXTRACT(jsonPayload.team)"}}, "one extractor"),
-    "an extractor that is none": ({"labelExtractors": {"team": "jsonPayload", "status": "EXTRACT(a)"}}, "EXTRACT(field)"),
+    "an extractor that is none": (
+        {"labelExtractors": {"team": "jsonPayload", "status": "EXTRACT(a)"}},
+        "EXTRACT(field)",
+    ),
     "a value of a counter": ({"valueExtractor": "EXTRACT(a)"}, "DISTRIBUTION only"),
     "a gauge": ({"metricDescriptor": {"metricKind": "GAUGE", "valueType": "INT64"}}, "DELTA with INT64"),
     "a name with a space": ({"name": "a b"}, "metric.name"),
 }
 UNSERVED = {
     "a slash": ({"name": "a/b"}, "slash"),
-    "a regular expression": ({"labelExtractors": dict.fromkeys(("team", "status"), 'REGEXP_EXTRACT(a, "(b)")')}, "REGEXP"),
+    "a regular expression": (
+        {"labelExtractors": dict.fromkeys(("team", "status"), 'REGEXP_EXTRACT(a, "(b)")')},
+        "REGEXP",
+    ),
     "a bucket of logs": ({"bucketName": f"{PARENT}/locations/global/buckets/x"}, "bucketName"),
 }
 

@@ -29,6 +29,7 @@ from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
 from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
+from bezel_services.door import door_figures
 from bezel_services.prerequisites import INGRESS, container_image, stack_budget
 from bezel_services.regions.address import declare_drain
 from bezel_services.regions.collector import server_figures
@@ -266,6 +267,7 @@ def _observability(
         uptime=uptime if chosen.uptime else None,
         several_regions=len(plan.regions) > 1,
         domain=plan.address.domain if plan.address and is_first else "",
+        door=door_figures(plan) if is_first else None,
         budget=budget,
         labels=planned.labels,
     )

@@ -21,7 +21,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "app_engine_http_target": NOT_SERVED,
         "pubsub_target": NOT_SERVED,
     },
-    "gcp:logging/metric:Metric": {"bucket_options.explicit_buckets": "a list of numbers, which no other type has; exponential_buckets fit tokens"},
+    "gcp:logging/metric:Metric": {
+        "bucket_options.explicit_buckets": "a list of numbers, which no other type has; exponential_buckets fit tokens"
+    },
     "gcp:monitoring/alertPolicy:AlertPolicy": {
         "conditions.condition_monitoring_query_language": NOT_SERVED,
         "conditions.condition_sql": NOT_SERVED,

@@ -1,7 +1,7 @@
 """Counts of log entries: the series of each metric of the project, by what the log has had since it was made.
 
 Owns the series. A metric counts the entries that come after it, by the minute of their time; a changed one counts on
-with its new filter. The log is read when somebody asks, a slice at a time. A daemon that starts counts the entries
+with its new filter. The log is read when a query comes, a slice at a time. A daemon that starts counts the entries
 again that the log still has. Leaves out the definitions (`log_metrics`) and who reads the series (Monitoring).
 """
 
@@ -16,7 +16,7 @@ from datetime import datetime
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.core.work import TooMuchWorkError
-from bezel_localcloud.routing.prometheus_samples import StoredSeries
+from bezel_localcloud.routing.prometheus_samples import Kind, StoredSeries
 from bezel_localcloud.services.logging.filters import Filter, parse_filter
 from bezel_localcloud.services.logging.log_metrics import KIND, bounds_of, is_distribution, labels_of, value_of
 
@@ -42,7 +42,7 @@ class _Counted:
     series: dict[tuple[tuple[str, str], ...], StoredSeries] = field(default_factory=dict)
 
 
-class LogCounts:
+class LogEntryCounter:
     """The series of all metrics of log entries."""
 
     def __init__(self, store: Store) -> None:
@@ -53,7 +53,9 @@ class LogCounts:
         """Count the entries that are new; other requests are served between the slices."""
         self._read_metrics()
         for name in list(self._counted):
-            while (counted := self._counted.get(name)) and self._count_slice(counted):
+            more = True
+            while more and (counted := self._counted.get(name)):
+                more = self._count_slice(counted)
                 await asyncio.sleep(0)
 
     def series(self) -> Iterator[StoredSeries]:
@@ -64,13 +66,13 @@ class LogCounts:
     def _read_metrics(self) -> None:
         before, self._counted = self._counted, {}
         for name, metric in self._store.rows(KIND):
-            known = before.get(name)
-            if known is None or known.metric["createTime"] != metric["createTime"]:
+            counted = before.get(name)
+            if counted is None or counted.metric["createTime"] != metric["createTime"]:
                 made = datetime.fromisoformat(metric["createTime"]).timestamp()
-                known = _Counted(metric, parse_filter(metric["filter"]), (made, 0))
-            elif known.metric != metric:
-                known.metric, known.filter = metric, parse_filter(metric["filter"])
-            self._counted[name] = known
+                counted = _Counted(metric, parse_filter(metric["filter"]), (made, 0))
+            elif counted.metric != metric:
+                counted.metric, counted.filter = metric, parse_filter(metric["filter"])
+            self._counted[name] = counted
 
     def _count_slice(self, counted: _Counted) -> bool:
         """Count the next entries; return whether there may be more."""
@@ -101,7 +103,7 @@ def _count(counted: _Counted, time: float, entry: Json) -> None:
     if series is None:
         if len(counted.series) >= _MOST_SERIES:
             return
-        kind = "histogram" if is_distribution(metric) else "counter"
+        kind: Kind = "histogram" if is_distribution(metric) else "counter"
         series = StoredSeries(metric["metricDescriptor"]["type"], kind, labels, resource, bounds_of(metric))
         counted.series[key] = series
     end = math.floor(time / _MINUTE) * _MINUTE + _MINUTE

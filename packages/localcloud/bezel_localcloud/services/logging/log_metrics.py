@@ -64,11 +64,7 @@ def _problems(body: Json) -> Iterator[tuple[str, str]]:
     Raises:
         ApiError: NotServedError for what is not served.
     """
-    name = str(body.get("name", ""))
-    if not _GOOGLES_ID.fullmatch(name):
-        yield "name", "1 to 100 of the characters A-Z, a-z, 0-9 and _-.,+!*',()%/, and no slash at the beginning"
-    elif not _ID.fullmatch(name):
-        raise unserved_error("a metric's name with a slash or a percent sign", "use a name without them")
+    yield from _name_problems(str(body.get("name", "")))
     if not str(body.get("filter", "")).strip():
         yield "filter", "is required"
     if len(str(body.get("description", ""))) > _LONGEST_DESCRIPTION:
@@ -80,7 +76,19 @@ def _problems(body: Json) -> Iterator[tuple[str, str]]:
     if (kind, value) not in {("DELTA", "INT64"), ("DELTA", "DISTRIBUTION")}:
         yield "metric_descriptor", f"kind {kind} with values {value}: DELTA with INT64 or with DISTRIBUTION"
     yield from _label_problems(descriptor.get("labels") or [], body.get("labelExtractors") or {})
-    if value != "DISTRIBUTION":
+    yield from _value_problems(body, recorded=value == "DISTRIBUTION")
+
+
+def _name_problems(name: str) -> Iterator[tuple[str, str]]:
+    if not _GOOGLES_ID.fullmatch(name):
+        yield "name", "1 to 100 of the characters A-Z, a-z, 0-9 and _-.,+!*',()%/, and no slash at the beginning"
+    elif not _ID.fullmatch(name):
+        raise unserved_error("a metric's name with a slash or a percent sign", "use a name without them")
+
+
+def _value_problems(body: Json, *, recorded: bool) -> Iterator[tuple[str, str]]:
+    """What is wrong about the values that a metric records, or about its counting none."""
+    if not recorded:
         for key, field in (("valueExtractor", "value_extractor"), ("bucketOptions", "bucket_options")):
             if body.get(key):
                 yield field, "of a metric of the type DISTRIBUTION only"
@@ -98,7 +106,7 @@ def _label_problems(labels: list[Json], extractors: dict[str, str]) -> Iterator[
         yield "metric_descriptor.labels", f"has more than {_MOST_LABELS} members"
     for key in keys:
         if not _LABEL.fullmatch(key):
-            yield "metric_descriptor.labels", f"{key[:50]!r} is no key of a label"
+            yield "metric_descriptor.labels", f"{key[:50]!r} : expected letters, digits and underscores, a letter first"
     if len({*keys}) < len(keys) or {*keys} != extractors.keys():
         yield "label_extractors", "each label of the descriptor has one extractor, and no other has one"
     for key, text in extractors.items():
@@ -140,21 +148,21 @@ def labels_of(metric: Json, entry: Json) -> dict[str, str]:
     """The labels that a metric gives an entry; the default of its type where the entry has no such field."""
     kinds = {label["key"]: label.get("valueType", "STRING") for label in metric["metricDescriptor"].get("labels", [])}
     extractors = metric.get("labelExtractors") or {}
-    return {key: _label_value(_extracted(extractors[key], entry), kind) for key, kind in kinds.items()}
+    return {key: _label_value(_extract(extractors[key], entry), kind) for key, kind in kinds.items()}
 
 
 def value_of(metric: Json, entry: Json) -> float | None:
     """What a metric records of an entry: 1 of a counter; None where a distribution finds no number."""
     if not is_distribution(metric):
         return 1.0
-    value = _extracted(metric["valueExtractor"], entry)
+    value = _extract(metric["valueExtractor"], entry)
     try:
         return float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
     except ValueError:
         return None
 
 
-def _extracted(extractor: str, entry: Json) -> Any:
+def _extract(extractor: str, entry: Json) -> Any:
     match = _EXTRACT.fullmatch(extractor)
     value: Any = entry
     for part in match[1].split(".") if match else ():
@@ -169,4 +177,6 @@ def _label_value(value: Any, kind: str) -> str:
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else "0"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).lower() if isinstance(value, bool) else "" if isinstance(value, dict | list | None) else str(value)
+    return (
+        str(value).lower() if isinstance(value, bool) else "" if isinstance(value, dict | list | None) else str(value)
+    )
