@@ -26,6 +26,7 @@ from bezel_localcloud.services.kms import versions_api
 from bezel_localcloud.services.load_balancing import api as load_balancing
 from bezel_localcloud.services.load_balancing import rules_api
 from bezel_localcloud.services.logging import api as logs
+from bezel_localcloud.services.logging import metrics_api as log_metrics
 from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, prometheus_api, uptime_checks
 from bezel_localcloud.services.monitoring import api as monitoring
 from bezel_localcloud.services.monitoring.written_metrics import create_api, descriptors_api
@@ -69,6 +70,7 @@ MODULES = (
         roles_api,
         sts,
         logs,
+        log_metrics,
         monitoring,
         resource_manager,
         run,
