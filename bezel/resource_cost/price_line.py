@@ -74,10 +74,10 @@ def _data(cost: StackCost | None) -> str:
 
 
 def beside_note(cost: StackCost | None) -> str:
-    """What the sums leave out: samples of collectors, and services that cost while they serve requests."""
+    """What the sums leave out: figures that collectors write, and services that cost while they serve requests."""
     if cost is None:
         return ""
-    samples = "" if cost.samples is None else f"; samples of vLLM's figures: at most {_amount(cost.samples)} USD/month"
+    samples = "" if cost.samples is None else f"; vLLM's figures over time: at most {_amount(cost.samples)} USD/month"
     if not cost.left_out:
         return samples
     services = "a Cloud Run service" if cost.left_out == 1 else f"{cost.left_out} Cloud Run services"

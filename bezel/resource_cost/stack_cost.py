@@ -82,7 +82,7 @@ class StackCost:
         gib: a GiB through a load balancer in one direction, which is in no sum; None without a load balancer.
         regions: region -> its part of `hourly`: services with accelerators there.
         left_out: number of services without an accelerator beside what has one, which are in no sum: gateways, doors.
-        samples: of collectors beside servers in a month, at most, which are in no sum; None without a collector.
+        samples: of collectors in a month at most, with the reads of their configuration; in no sum; None without one.
     """
 
     hourly: Amount = _ZERO

@@ -89,16 +89,25 @@ def test_samples_are_bounded_and_priced_for_the_instances_of_a_month() -> None:
         regions=["us-east4", "europe-west4"],
     )
     assert plan.metrics is not None
-    assert plan.metrics.samples_per_instance_hour == samples_of_scrape() * 120 == plan.metrics.cost.highest
+    # Beside each scrape two samples about the target, and eight a minute of the collector about itself.
+    assert plan.metrics.samples_per_instance_hour == (samples_of_scrape() + 2) * 120 + 8 * 60
     assert plan.server_hours == {"month without traffic": 2 * 730, "month at most": 8 * 730}
-    assert plan.metrics.cost.millions(Decimal(8 * 730)) == Decimal("122.64")
-    assert plan.metrics.cost.usd(Decimal(8 * 730)) == Priced(Decimal("7.3584"))
+    assert plan.metrics.cost.millions(Decimal(8 * 730)) == Decimal("130.3488")
+    assert plan.metrics.cost.usd_of_samples(Decimal(8 * 730)) == Priced(Decimal("7.820928"))
+    # Three reads a minute, of which 10,000 of a month are free.
+    assert plan.metrics.cost.usd_of_reads(Decimal(8 * 730)) == Priced((Decimal(180 * 8 * 730) - 10_000) * 3 / 1_000_000)
+    assert plan.metrics.cost.usd_of_reads(Decimal(55)) == Priced(Decimal(0))
     assert plan.as_output()["metrics"]["samples"]["month at most"] == {  # type: ignore[index]
-        "millions_at_most": 122.64,
-        "usd_at_most": 7.36,
+        "millions_at_most": 130.349,
+        "usd_at_most": 10.94,
     }
-    assert "122.6 million samples, 7.36 USD" in short(plan)
-    assert "122.6 million samples, 7.36 USD" in plan_summary(plan)
+    assert "130.3 million samples, 10.94 USD with reads of their configuration" in short(plan)
+    for fact in (
+        "130.3 million samples, 7.82 USD",
+        "1,051,200 of its secret, 3.12 USD",
+        "0.06 USD a month each beyond 6",
+    ):
+        assert fact in plan_summary(plan)
     zero = plan_with(**KEPT)
     assert zero.server_hours["month without traffic"] == 0
 
@@ -119,6 +128,9 @@ def test_leased_machines_pay_for_samples_alone_by_their_hours() -> None:
     assert "monitoring.googleapis.com" in plan.apis
     assert plan.server_hours == {"leases": 4}
     assert "on each machine, in its price" in plan_summary(plan)
+    assert plan.metrics.cost.highest == samples_of_scrape() * 120
+    assert plan.metrics.cost.usd_of_reads(Decimal(10**6)) == Priced(Decimal(0))
+    assert "its secret" not in plan_summary(plan)
     windows = {"zones": [{"zone": "us-east5-a"}], "count": 2, "duration": "6h"}
     windows["hours"] = [{"start": "0 8 * * *", "end": "0 14 * * *"}]
     leased = lease_plan(with_lease_changes(V6E4_MOE | KEPT, lease=windows))

@@ -98,7 +98,7 @@ KEPT = replace(LEASED, samples=Priced(Decimal("0.9198")))
 
 
 def test_a_line_names_the_samples_that_its_sums_leave_out() -> None:
-    note = "; samples of vLLM's figures: at most 0.92 USD/month"
+    note = "; vLLM's figures over time: at most 0.92 USD/month"
     assert price_line(NOTHING, KEPT).endswith(f"{note}; not included: a Cloud Run service without a GPU")
     assert price_now(replace(KEPT, left_out=0)).endswith(note)
     assert price_now(replace(KEPT, left_out=0, samples=Unpriced("it"))).endswith("at most unknown USD/month")

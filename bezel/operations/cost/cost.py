@@ -108,7 +108,9 @@ class Cost(Result):
         None, description="all instances of the door for keys, each serving all the time; null without a door"
     )
     usd_of_samples: dict[str, Usd | None] = Field(
-        {}, description="period -> samples of vLLM's figures over time in it, at most; not in the other amounts"
+        {},
+        description="period -> samples of vLLM's figures over time in it, at most, with the reads of their collectors' "
+        "configuration; not in the other amounts",
     )
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
     usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
@@ -170,7 +172,7 @@ class Cost(Result):
     def _states(self) -> tuple[tuple[str, Decimal | None], ...]:
         return (
             ("per hour of the door at most", self.usd_per_hour_of_door),
-            *((f"samples, {period}", amount) for period, amount in self.usd_of_samples.items()),
+            *((f"figures over time, {period}", amount) for period, amount in self.usd_of_samples.items()),
             ("per hour of the fallback", self.usd_per_hour_of_fallback),
             ("per hour in a change", self.usd_per_hour_in_a_change),
         )

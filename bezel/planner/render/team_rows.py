@@ -12,7 +12,15 @@ from bezel.planner.assemble.provenance import COMPUTED
 from bezel.planner.base.money import text
 from bezel.planner.render.text_table import line_row, usd
 from bezel_catalog.metrics import SAMPLES, SERIES_READ, monitoring_prices
-from bezel_catalog.vllm.kept_series import KEPT_SERIES, RECORDED_SAMPLES, samples_of_scrape
+from bezel_catalog.vllm.kept_series import (
+    KEPT_SERIES,
+    RECORDED_SAMPLES,
+    SAMPLES_ABOUT_A_SCRAPE,
+    SAMPLES_ABOUT_A_TARGET,
+    SAMPLES_ABOUT_ITSELF,
+    samples_of_scrape,
+)
+from bezel_catalog.volume_prices.secret_manager import ACCESSES, ACTIVE_VERSIONS, secret_price
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +60,8 @@ def short_team_rows(plan: Plan | LeasePlan) -> Iterator[tuple[str, object]]:
     """Figures over time and door, each in one line; nothing without them."""
     if plan.metrics is not None:
         period, hours = list(plan.server_hours.items())[-1]
-        amount = f"{_millions(plan.metrics.cost, hours)}, {text(plan.metrics.cost.usd(hours), 2)} USD"
+        reads = " with reads of their configuration" if plan.metrics.cost.reads else ""
+        amount = f"{_millions(plan.metrics.cost, hours)}, {text(plan.metrics.cost.usd(hours), 2)} USD{reads}"
         until = "until the leases end" if period == LEASES else "in a month"
         yield "figures over time", f"at most {amount} {until}"
     if plan.door is not None:
@@ -75,15 +84,38 @@ def _metrics_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
     yield "role of its account", "roles/monitoring.metricWriter on the project", COMPUTED
     yield "scraped", f"every {metrics.interval_seconds} s, from the server's start to its end", COMPUTED
     yield "kept", f"{len(KEPT_SERIES)} families of vLLM's /metrics", "docs/observability.md lists them"
-    yield "samples of a scrape", f"{samples_of_scrape()} at most", f"{RECORDED_SAMPLES} as recorded under a mixed load"
+    recorded = f"{RECORDED_SAMPLES} as recorded under a mixed load, and {SAMPLES_ABOUT_A_SCRAPE} about the scrape"
+    yield "samples of a scrape", f"{samples_of_scrape()} at most", recorded
+    if not isinstance(plan, LeasePlan):
+        besides = f"{SAMPLES_ABOUT_A_TARGET} with each scrape, {SAMPLES_ABOUT_ITSELF} a minute"
+        yield "samples about the collector", besides, "at most, billed as the others"
     for period, hours in plan.server_hours.items():
-        amount = f"{_millions(cost, hours)}, {text(cost.usd(hours), 2)} USD"
+        amount = f"{_millions(cost, hours)}, {text(cost.usd_of_samples(hours), 2)} USD"
         yield f"samples, {period}", amount, f"at most; {text(cost.usd_as_recorded(hours), 2)} USD as recorded"
+    if cost.reads:
+        yield from _secret_rows(plan, cost)
     first, *others = monitoring_prices(SAMPLES)
     cheaper = ", ".join(f"{row.usd_per_million} above {row.above_millions // 1000} billion" for row in others)
     yield "a million samples", f"{first.usd_per_million} USD", f"{cheaper} a month; {first.as_of}, {first.source}"
     (read,) = monitoring_prices(SERIES_READ)
     yield "a million series read", f"{read.usd_per_million} USD", f"not included; {read.as_of}, {read.source}"
+
+
+def _secret_rows(plan: Plan | LeasePlan, cost: MetricsCost) -> Iterator[Row]:
+    """Reads of the secret with the collector's configuration, and its version."""
+    for period, hours in plan.server_hours.items():
+        amount = f"{cost.reads * hours:,.0f} of its secret, {text(cost.usd_of_reads(hours), 2)} USD"
+        yield f"reads, {period}", amount, f"{cost.reads} an hour for each instance"
+    row = secret_price(ACCESSES)
+    yield f"{row.number:,} reads", f"{row.usd} USD", f"beyond {row.free:,} a month; {row.as_of}, {row.source}"
+    yield _version_row()
+
+
+def _version_row() -> Row:
+    """The version of a secret that a stack makes for itself."""
+    row = secret_price(ACTIVE_VERSIONS)
+    price = f"{row.usd} USD a month each beyond {row.free} of the billing account; {row.as_of}, {row.source}"
+    return "active versions of its secret", "1", price
 
 
 def _door_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
@@ -95,6 +127,7 @@ def _door_rows(plan: Plan | LeasePlan) -> Iterator[Row]:
     yield "instances", f"0 to {door.max_instances}, {door.request_concurrency} requests at a time in each", COMPUTED
     yield "request timeout", f"{door.timeout_seconds} s", COMPUTED
     yield "calls", _target(plan), COMPUTED
+    yield _version_row()
     yield "bucket", f"gs://{door.bucket}: the keys' hashes, and their use", COMPUTED
     yield (
         "its callers",

@@ -4,7 +4,9 @@ Owns the collector's image and its share of an instance. Leaves the kept series 
 
 Facts: with instance-based billing and the second generation, which a GPU needs, Cloud Run refuses less than 1 vCPU (its
 page on CPU limits, November 2026), so the collector has a whole one. A container that ends, ends its instance, so it
-has twice the 512 MiB of Google's example; in whole GiB, as the price of a preview counts memory.
+has twice the 512 MiB of Google's example; in whole GiB, as the price of a preview counts memory. It looks for another
+configuration every 20 s (run-gmp-sidecar, entrypoint.go, read 2026-11-29), and each read of a mounted secret is one of
+Secret Manager (Cloud Run's page on secrets, November 2026).
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.cost.metrics_cost import MetricsCost
-from bezel_catalog.vllm.kept_series import RECORDED_SAMPLES, samples_of_scrape
+from bezel_catalog.vllm.kept_series import (
+    RECORDED_SAMPLES,
+    SAMPLES_ABOUT_A_SCRAPE,
+    SAMPLES_ABOUT_A_TARGET,
+    SAMPLES_ABOUT_ITSELF,
+    samples_of_scrape,
+)
 
 if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
@@ -31,6 +39,7 @@ COLLECTOR_IMAGE = ImagePlan(
 INTERVAL_SECONDS = 30  # the collector's own default
 COLLECTOR_CPU, COLLECTOR_MEMORY_GIB = 1, 1
 _SCRAPES_PER_HOUR = 3600 // INTERVAL_SECONDS
+_READS_PER_HOUR = 3600 // 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class MetricsPlan:
         cpu: vCPUs of the collector; 0 on leased machines, whose price has them.
         memory_gib: memory of the collector, likewise.
         samples_per_instance_hour: that a server writes in an hour at most.
-        cost: of the samples; a service's own cost has the collector's vCPU and memory.
+        cost: of samples and reads of the configuration; a service's own cost has the collector's vCPU and memory.
     """
 
     image: ImagePlan
@@ -54,9 +63,18 @@ class MetricsPlan:
     cost: MetricsCost
 
 
-def samples_per_hour() -> tuple[int, int]:
-    """Samples that a server writes in an hour: at most, and as recorded."""
-    return samples_of_scrape() * _SCRAPES_PER_HOUR, RECORDED_SAMPLES * _SCRAPES_PER_HOUR
+def metrics_cost(*, leased: bool) -> MetricsCost:
+    """What the figures of one server cost; a leased machine has the configuration with its metadata.
+
+    Args:
+        leased: whether the server is on a leased machine.
+    """
+    about = 0 if leased else SAMPLES_ABOUT_A_TARGET * _SCRAPES_PER_HOUR + SAMPLES_ABOUT_ITSELF * 60
+    return MetricsCost(
+        highest=samples_of_scrape() * _SCRAPES_PER_HOUR + about,
+        typical=(RECORDED_SAMPLES + SAMPLES_ABOUT_A_SCRAPE) * _SCRAPES_PER_HOUR + about,
+        reads=0 if leased else _READS_PER_HOUR,
+    )
 
 
 def metrics_plan(settings: Settings, *, leased: bool) -> MetricsPlan | None:
@@ -68,12 +86,12 @@ def metrics_plan(settings: Settings, *, leased: bool) -> MetricsPlan | None:
     """
     if not settings.observability.metrics:
         return None
-    highest, recorded = samples_per_hour()
+    cost = metrics_cost(leased=leased)
     return MetricsPlan(
         image=COLLECTOR_IMAGE,
         interval_seconds=INTERVAL_SECONDS,
         cpu=0 if leased else COLLECTOR_CPU,
         memory_gib=0 if leased else COLLECTOR_MEMORY_GIB,
-        samples_per_instance_hour=highest,
-        cost=MetricsCost(highest, recorded),
+        samples_per_instance_hour=cost.highest,
+        cost=cost,
     )

@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from bezel_catalog.vllm.kept_series import KEPT_SERIES, RECORDED_SAMPLES, SERVER, keep_expression, samples_of_scrape
+from bezel_catalog.vllm.kept_series import (
+    KEPT_SERIES,
+    RECORDED_SAMPLES,
+    SAMPLES_ABOUT_A_SCRAPE,
+    SERVER,
+    keep_expression,
+    samples_of_scrape,
+)
 from bezel_catalog.vllm.servers import recorded_server, recorded_servers
 
 # A recorded server drafts nothing, and its recording has vLLM's own families only.
@@ -64,5 +71,5 @@ def test_a_histogram_counts_two_samples_and_its_buckets() -> None:
     plain = [each.series for each in KEPT_SERIES if each.kind != "histogram"]
     buckets = [each.buckets for each in KEPT_SERIES if each.kind == "histogram"]
     assert (sum(plain), len(buckets), sum(buckets)) == (28, 7, 133)
-    assert samples_of_scrape() == 28 + 2 * 7 + 133
+    assert samples_of_scrape() == 28 + 2 * 7 + 133 + SAMPLES_ABOUT_A_SCRAPE
     assert 0 < RECORDED_SAMPLES < samples_of_scrape()

@@ -3,7 +3,11 @@
 Owns their names, kinds and labels, the rule by which a collector keeps them, and the samples of one scrape. Leaves out
 what no chart, alert or command reads: a server exports some hundred series, and each point written is billed.
 
-Facts: names, labels and buckets as vLLM 0.32.0 and 0.33.0 send them (recorded servers, November 2026).
+Facts: names, labels and buckets as vLLM 0.32.0 and 0.33.0 send them (recorded servers, November 2026). What collectors
+write beside them: GoogleCloudPlatform/run-gmp-sidecar (confgenerator/agentmetrics.go, golden files of its tests, the
+exporter's default configuration) and opentelemetry-operations-go (googlemanagedprometheus/extra_metrics.go), read
+2026-11-29. All of it goes to `prometheus.googleapis.com`, the collector's own `agent/*` too, and no source calls any of
+it free, so all of it counts.
 """
 
 from __future__ import annotations
@@ -79,9 +83,18 @@ KEPT_SERIES: tuple[KeptSeries, ...] = (
     KeptSeries("vllm:request_params_n", "histogram", SERVER, "requests of the engine, and answers to each", buckets=6),
 )
 _HISTOGRAM = ("bucket", "sum", "count")
+SAMPLES_ABOUT_A_SCRAPE = 5
+"""That a collector writes with each scrape, whatever is kept: `up`, and its time, its samples, those that the rule left
+and those of new series (`scrape_*`)."""
+SAMPLES_ABOUT_A_TARGET = 2
+"""That the collector of Cloud Run writes besides with each scrape: `target_info` and `otel_scope_info`."""
+SAMPLES_ABOUT_ITSELF = 8
+"""That the collector of Cloud Run writes each minute about itself: uptime, memory, calls of the API and points written
+(the last two for success and one kind of failure), and the two about its target."""
 RECORDED_SAMPLES = 97
-"""Samples of one scrape as recorded: vLLM 0.32.0 after 90 requests of 12 users, of 1 to 300 tokens, on a busy CPU with
-drafts by n-gram (2026-11-29). Less than half of the buckets held something; requests that are alike fill fewer.
+"""Samples of one scrape's kept series as recorded: vLLM 0.32.0 after 90 requests of 12 users, of 1 to 300 tokens, on a
+busy CPU with drafts by n-gram (2026-11-29). Less than half of the buckets held something; requests that are alike fill
+fewer.
 """
 
 
@@ -98,7 +111,8 @@ def keep_expression() -> str:
 def samples_of_scrape() -> int:
     """Return the samples that one scrape writes at most: every series there, no bucket of a histogram empty.
 
-    A point of a counter or gauge is one sample; a point of a histogram is two and one for each bucket that is not
-    empty (price page of Google Cloud Observability, as quoted).
+    With those about the scrape itself. A point of a counter or gauge is one sample; a point of a histogram is two and
+    one for each bucket that is not empty (price page of Google Cloud Observability, as quoted).
     """
-    return sum(each.series * (2 + each.buckets if each.kind == "histogram" else 1) for each in KEPT_SERIES)
+    kept = sum(each.series * (2 + each.buckets if each.kind == "histogram" else 1) for each in KEPT_SERIES)
+    return kept + SAMPLES_ABOUT_A_SCRAPE

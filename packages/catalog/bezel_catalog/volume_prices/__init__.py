@@ -1,0 +1,1 @@
+"""List prices of what is counted in a month, beyond what is free."""
