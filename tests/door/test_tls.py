@@ -1,7 +1,6 @@
 """TLS from the door to its server: the certificate is checked, for the server's name and by known authorities."""
 
 import asyncio
-import socket
 import ssl
 
 import pytest
@@ -12,27 +11,19 @@ from tests.support.rest.tls_server import tls_server
 DOMAIN = "llm.bezel.example"
 
 
-class LoopbackLoop(asyncio.SelectorEventLoop):
-    """A loop on which every name is that of this machine."""
-
-    async def getaddrinfo(self, _host, port, **_more):
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
-
-
 def ask(host, port, authority):
     """The body of an answer to a request by the door's connections, to this name at the loopback."""
 
     async def steps():
         context = ssl.create_default_context(cafile=authority)
-        connections = ServerConnections(f"https://{host}:{port}", context)
+        connections = ServerConnections(f"https://{host}", context, ("127.0.0.1", port))
         connection = await connections.connection()
         answer, pieces = connection.send(b"GET", b"/x", [(b"host", host.encode())], b""), []
         await answer.relay(pieces.append)
         connections.close()
         return b"".join(pieces)
 
-    with asyncio.Runner(loop_factory=LoopbackLoop) as runner:
-        return runner.run(steps())
+    return asyncio.run(steps())
 
 
 @pytest.mark.slow

@@ -8,6 +8,9 @@ import httpx
 import pytest
 
 from bezel_door.key_file import KEY_OBJECT, Key, create_key_text, hash_key, key_id, write_keys
+from bezel_localcloud import control_client
+from localcloud_support.client import until
+from tests.support.e2e.regions import DOMAIN, ZONE, A, B, RegionsStack
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal
 from tests.support.localcloud.gateway_harness import missing_proxy
 
@@ -89,6 +92,29 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     assert gone.code == 0, gone.text
     rehearsal.start_cloud()
     assert names_of_door(rehearsal) == []
+
+
+@pytest.mark.wide
+def test_door_calls_the_address_and_outlives_a_dead_region(rehearsal: Rehearsal) -> None:
+    stack = RegionsStack(rehearsal)
+    stack.prepare(region=None, regions=[A, B], address={"domain": DOMAIN, "zone": ZONE}, access={"keys": True})
+    run = stack.up()
+    assert run.code == 0, run.text
+    outputs = rehearsal.outputs()
+    assert outputs["url"] == f"https://{DOMAIN}"
+    with rehearsal.api() as api:
+        shown = api.get(f"/run/v2/projects/bezel-local/locations/{A}/services/bezel-l4-qat-door").json()
+    variables = {each["name"]: each["value"] for each in shown["template"]["containers"][0]["env"]}
+    assert variables["DOOR_UPSTREAM"] == variables["DOOR_AUDIENCE"] == outputs["url"]
+    key = put_key(rehearsal)
+    control_client.move_clients(rehearsal._endpoint(), B)  # the address leads to the second region
+    stack.client()  # its certificate is active
+    until(lambda: by_key(outputs, key).status_code == 200, 20)  # the door reads its keys again
+    stack.fault("region-down", region=B)
+    statuses: list[int] = []
+    until(lambda: statuses.append(by_key(outputs, key).status_code) or statuses[-1] == 200, 60)
+    assert statuses[0] == 502, "the dead region may have run it"
+    assert set(statuses) <= {200, 502}, "the other region serves once it is known"
 
 
 @pytest.mark.wide

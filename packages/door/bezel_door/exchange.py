@@ -134,6 +134,8 @@ class Exchange:
 
     def _refusal_of_page(self, status: int) -> Refusal:
         self._parts.log.event("WARNING", f"the platform in front of the server answered HTTP {status}")
+        if status in _AFTER_A_RUN:
+            return refusals.broken_connection(is_stream=False)
         return refusals.no_instance() if status in (429, 500, 503) else refusals.not_admitted(status)
 
     def _update(self, tokens: Tokens) -> None:

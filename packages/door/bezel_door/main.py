@@ -5,6 +5,7 @@
 | `PORT` | port to listen at, 8080 |
 | `DOOR_ADDRESS` | address to listen at, all by default; `unix@PATH` is the socket `PATH:PORT` |
 | `DOOR_UPSTREAM` | URL of the server |
+| `DOOR_CONNECT_TO` | `HOST:PORT` to connect to, where the name in that URL is in no DNS |
 | `DOOR_AUDIENCE` | audience of the identity token that the server's platform expects |
 | `DOOR_BUCKET` | bucket with the keys and their use |
 | `GCE_METADATA_HOST`, `GOOGLE_STORAGE_CUSTOM_ENDPOINT` | Google's interfaces, where they are not Google's own |
@@ -28,7 +29,7 @@ from bezel_door.exchange import Parts
 from bezel_door.google.bucket import Bucket
 from bezel_door.google.identity import Identity
 from bezel_door.google.metadata import Metadata
-from bezel_door.http1.client import ServerConnections
+from bezel_door.http1.client import ServerConnections, place_of
 from bezel_door.http1.server import Bodies, CallerConnection
 from bezel_door.request_log import RequestLog
 
@@ -60,10 +61,14 @@ class Door:
         Raises:
             VariableError: One is missing or wrong.
         """
-        context = ssl.create_default_context()
+        context, place = ssl.create_default_context(), None
         problems = []
         try:
-            server = ServerConnections(environ.get("DOOR_UPSTREAM", ""), context)
+            place = place_of(environ["DOOR_CONNECT_TO"]) if environ.get("DOOR_CONNECT_TO") else None
+        except ValueError:
+            problems.append("DOOR_CONNECT_TO: expected HOST:PORT")
+        try:
+            server = ServerConnections(environ.get("DOOR_UPSTREAM", ""), context, place)
         except ValueError:
             problems.append("DOOR_UPSTREAM: expected the https URL of the server")
         if not _BUCKET.fullmatch(environ.get("DOOR_BUCKET", "")):

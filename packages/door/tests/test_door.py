@@ -146,6 +146,22 @@ def test_a_stream_that_breaks_ends_with_an_error_and_no_end():
     assert (usage.failures, usage.completion_tokens) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "wait", "is_counted"),
+    [(429, "no_instance", "10", False), (502, "connection_lost", None, True), (403, "service_refused", None, False)],
+)
+def test_a_page_names_what_the_platform_did(status, code, wait, is_counted):
+    async def page(received):
+        await received.answer(status, b"<html></html>", b"content-type: text/html\r\n")
+
+    async def steps(door):
+        return await door.ask(), await door.usage()
+
+    answer, usage = run(page, steps)
+    assert (answer.document()["error"]["code"], answer.headers.get("retry-after")) == (code, wait)
+    assert (usage.estimated_requests, usage.failures) == (is_counted, 1)
+
+
 def test_a_page_of_the_platform_becomes_an_error_of_the_door():
     async def page(received):
         await received.answer(429, b"<html>no instance</html>", b"content-type: text/html\r\n")

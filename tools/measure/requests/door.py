@@ -5,7 +5,8 @@
 The door runs from its archive, with the standard library alone, between a server that answers at once and a bucket
 with one key; everything is on the loopback. Small requests go over kept connections, direct and through the door in
 turn, so that both have the same load of the machine beside them. The CPU is the door's own, from /proc, so that a busy
-machine changes it little. The streams are all open, with a first event each, before their other events go.
+machine changes it little. The streams are all open, with a first event each, before their other events go. A stream
+that is not whole is an error: the table is printed, and the exit status is 1. It takes one to three minutes.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
-from bezel_door.archive import door_archive
+from bezel_door.archive import door_archive, packed_archive
 from bezel_door.key_file import Key, create_key_text, hash_key, key_id, write_keys
 from door_support.fake_google import FakeGoogle
 from door_support.running import MADE, free_port
@@ -40,6 +41,7 @@ _ASKED = {"model": "m", "messages": [{"role": "user", "content": "x" * 2000}]}
 _USAGE = {"prompt_tokens": 500, "completion_tokens": 100, "total_tokens": 600}
 _ANSWER = json.dumps({"id": "c", "choices": [{"message": {"content": "y" * 500}}], "usage": _USAGE}).encode()
 _PAUSE = 0.002
+_LONGEST_STREAM = 90.0  # seconds
 
 
 class AnsweringServer:
@@ -88,12 +90,17 @@ class AnsweringServer:
         await writer.drain()
 
 
-def write_archive(folder: Path) -> Path:
-    """Write the archive as the container has it."""
-    archive = folder / "door.pyz"
-    archive.write_bytes(door_archive())
-    print(f"archive: {archive.stat().st_size} bytes; Python {sys.version.split()[0]}")
-    return archive
+def print_row(name: str, figure: str) -> None:
+    """Print a measured figure."""
+    print(f"| {name} | {figure} | measured |", flush=True)
+
+
+def print_head() -> None:
+    """Print the begin of the table: what is simulated, and the program's size."""
+    print(f"Python {sys.version.split()[0]}; {os.cpu_count()} cores; load of the last minute {os.getloadavg()[0]:.2f}")
+    print("| part | figure | kind |\n|---|---|---|")
+    print("| server behind the door, bucket, metadata server | answer at once, on the loopback | simulated |")
+    print_row("archive, packed as in its secret", f"{len(packed_archive())} bytes")
 
 
 @asynccontextmanager
@@ -108,7 +115,8 @@ async def running_door() -> AsyncIterator[tuple[AnsweringServer, int, int, str, 
         variables = {"PORT": str(port), "DOOR_ADDRESS": "127.0.0.1", "DOOR_UPSTREAM": f"http://127.0.0.1:{direct}"}
         variables |= {"DOOR_AUDIENCE": "https://llm.example", **google.environment()}
         with tempfile.TemporaryDirectory() as folder:
-            archive = write_archive(Path(folder))
+            archive = Path(folder) / "door.pyz"
+            archive.write_bytes(door_archive())
             command = [sys.executable, "-I", "-S", str(archive)]
             with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
                 assert process.stdout is not None  # noqa: S101 - for the type checker
@@ -156,12 +164,21 @@ def compare_requests(direct: int, door: int, key: str, number: int) -> None:
             if turn >= 50:
                 kept.append((time.perf_counter() - began) * 1000)
     plain, through = map(median, times)
-    print(f"a request: direct {plain:.3f} ms, through the door {through:.3f} ms (medians of {number})")
-    print(f"  added: {through - plain:.3f} ms")
+    print_row(f"a small request on a kept connection, median of {number}, direct", f"{plain:.3f} ms")
+    print_row("the same through the door", f"{through:.3f} ms")
+    print_row("added by the door", f"{through - plain:.3f} ms")
 
 
-async def read_stream(port: int, key: str, events: int, *, waits: bool = False) -> int:
-    """Read one stream to its end; the number of its events, in order, or 0 where it broke."""
+async def is_whole_stream(port: int, key: str, events: int, *, waits: bool = False) -> bool:
+    """Read one stream; whether all of its events came, in order, to its end."""
+    try:
+        return await asyncio.wait_for(count_events(port, key, events, waits=waits), _LONGEST_STREAM) == events
+    except (OSError, EOFError, ValueError, TimeoutError):
+        return False
+
+
+async def count_events(port: int, key: str, events: int, *, waits: bool) -> int:
+    """Read one stream to its end; the number of its events, or 0 where one is another than expected."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = json.dumps(_ASKED | {"stream": True, "events": events, "waits": waits}).encode()
     head = f"POST {_CHAT} HTTP/1.1\r\nHost: door\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
@@ -180,24 +197,30 @@ async def read_stream(port: int, key: str, events: int, *, waits: bool = False) 
     return came
 
 
-async def measure_events(port: int, key: str, pid: int, events: int) -> None:
-    """Print the CPU of an event."""
-    await read_stream(port, key, 100)
-    before = cpu_seconds(pid)
-    streams = 10
-    came = sum(await asyncio.gather(*(read_stream(port, key, events // streams) for _ in range(streams))))
+async def measure_events(port: int, key: str, pid: int, events: int) -> bool:
+    """Print the CPU of an event; whether all streams were whole."""
+    await is_whole_stream(port, key, 100)
+    before, streams = cpu_seconds(pid), 10
+    whole = sum(await asyncio.gather(*(is_whole_stream(port, key, events // streams) for _ in range(streams))))
     used = (cpu_seconds(pid) - before) * 1000
-    print(f"an event: {used / came:.4f} ms CPU of the door ({came} events in {streams} streams)")
+    count = events // streams * streams
+    name = f"CPU of an event, {count} in {streams} streams"
+    print_row(name, f"{used / count:.4f} ms" if whole == streams else f"none: {whole} of {streams} streams are whole")
+    return whole == streams
 
 
-async def measure_streams(server: AnsweringServer, port: int, key: str, pid: int, number: int) -> None:
-    """Print how many of many streams at once are whole."""
-    tasks = [asyncio.create_task(read_stream(port, key, 40, waits=True)) for _ in range(number)]
-    for _ in range(number):
-        await server.waiting.acquire()
+async def measure_streams(server: AnsweringServer, port: int, key: str, pid: int, number: int) -> bool:
+    """Print how many of many streams at once are whole; whether all are."""
+    tasks = [asyncio.create_task(is_whole_stream(port, key, 40, waits=True)) for _ in range(number)]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_STREAM / 2):  # a stream that does not begin is not waited for
+            for _ in range(number):
+                await server.waiting.acquire()
     server.is_open.set()
-    whole = sum(came == 40 for came in await asyncio.gather(*tasks))
-    print(f"streams at once: {whole} of {number} whole; {resident_mib(pid):.1f} MiB resident")
+    whole = sum(await asyncio.gather(*tasks))
+    print_row("streams at once that are whole", f"{whole} of {number}")
+    print_row("resident memory after them", f"{resident_mib(pid):.1f} MiB")
+    return whole == number
 
 
 def measure_memory(port: int, key: str, pid: int, number: int) -> None:
@@ -208,19 +231,20 @@ def measure_memory(port: int, key: str, pid: int, number: int) -> None:
     before = cpu_seconds(pid)
     for turn in range(number + 1):
         if turn % (max(1, number // 5)) == 0:
-            print(f"memory: {resident_mib(pid):.1f} MiB after {turn} requests", flush=True)
+            print_row(f"resident memory after {turn} further requests", f"{resident_mib(pid):.1f} MiB")
         connection.request("POST", _CHAT, content, headers)
         connection.getresponse().read()
-    print(f"a request: {(cpu_seconds(pid) - before) * 1000 / (number + 1):.3f} ms CPU of the door")
+    print_row("CPU of a small request", f"{(cpu_seconds(pid) - before) * 1000 / (number + 1):.3f} ms")
 
 
-async def measure(chosen: argparse.Namespace) -> None:
-    """Measure and print."""
+async def measure(chosen: argparse.Namespace) -> bool:
+    """Measure and print; whether all streams were whole."""
     async with running_door() as (server, direct, door, key, pid):
         await asyncio.to_thread(compare_requests, direct, door, key, chosen.requests)
-        await measure_events(door, key, pid, chosen.events)
-        await measure_streams(server, door, key, pid, chosen.streams)
+        are_whole = await measure_events(door, key, pid, chosen.events)
+        are_whole = await measure_streams(server, door, key, pid, chosen.streams) and are_whole
         await asyncio.to_thread(measure_memory, door, key, pid, chosen.many)
+    return are_whole
 
 
 def main() -> None:
@@ -232,9 +256,12 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=100_000, help="requests for the memory (default: 100000)")
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], 16_384), files[1]))
-    print(f"{os.cpu_count()} cores; load of the last minute {os.getloadavg()[0]:.2f}")
-    asyncio.run(measure(parser.parse_args()))
-    print(f"load of the last minute {os.getloadavg()[0]:.2f}")
+    chosen = parser.parse_args()
+    print_head()
+    are_whole = asyncio.run(measure(chosen))
+    print(f"load of the last minute at the end {os.getloadavg()[0]:.2f}")
+    if not are_whole:
+        sys.exit("a stream was cut")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,18 @@ class Address:
     is_tls: bool
 
 
+def place_of(text: str) -> tuple[str, int]:
+    """Host and port in `HOST:PORT`.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) <= 65535:
+        raise ValueError("expected HOST:PORT")
+    return host, int(port)
+
+
 def address_of(url: str) -> Address:
     """The address in a URL.
 
@@ -253,17 +265,19 @@ class ServerConnection(asyncio.Protocol):
 class ServerConnections:
     """The connections to one server."""
 
-    def __init__(self, url: str, context: ssl.SSLContext) -> None:
+    def __init__(self, url: str, context: ssl.SSLContext, place: tuple[str, int] | None = None) -> None:
         """Connect to nothing yet.
 
         Args:
             url: URL of the server; a path in it precedes that of each request.
             context: TLS.
+            place: Host and port to connect to, where the name in the URL does not lead to the server.
 
         Raises:
             ValueError: It is no `https` URL, nor one of this machine.
         """
         self.address = address_of(url)
+        self._place = place or (self.address.host, self.address.port)
         self._context = context if self.address.is_tls else None
         self._idle: list[ServerConnection] = []
 
@@ -299,11 +313,7 @@ class ServerConnections:
         host = self.address.host if self._context else None
         async with asyncio.timeout(_CONNECT_SECONDS):
             _, connection = await loop.create_connection(
-                lambda: ServerConnection(self._release),
-                self.address.host,
-                self.address.port,
-                ssl=self._context,
-                server_hostname=host,
+                lambda: ServerConnection(self._release), *self._place, ssl=self._context, server_hostname=host
             )
         return connection
 

@@ -22,6 +22,7 @@ from bezel_localcloud.services.artifact_registry.registry import pushed_entrypoi
 from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel_localcloud.services.cloud_run.references import resolve_environment, resolve_mounts, resolve_secret_mounts
+from bezel_localcloud.services.cloud_run.runtime.domain_place import UPSTREAM, variables_of_domain
 from bezel_localcloud.services.cloud_run.spec import GIB, ContainerSpec
 from bezel_localcloud.services.compute.vpc import with_loopback
 
@@ -228,9 +229,10 @@ def container_command(
         "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{cloud.base}/storage/v1/",
     }
     own_variables = addresses | passed_on(variables)
+    place = variables_of_domain(cloud.balancers.description(), variables) if UPSTREAM in variables else {}
     container = ContainerLaunch(
         args=() if runs else serve_arguments(spec.command, spec.args),
-        environment={**own_variables, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
+        environment={**own_variables, **place, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
         faults=cloud.faults.container_file,
         mounts=mounts | {mount.path: str(folder / mount.sub_path) for mount, folder in folders.items()},
         spec=spec,
