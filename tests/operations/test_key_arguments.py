@@ -38,7 +38,7 @@ def problems_of(model: Any, name: str, **arguments: Any) -> str:
         ({"team": "x" * 64}, ("--team", "at most 63 characters")),
         ({"requests_per_minute": 0}, ("--requests-per-minute", "out of range", "1")),
         ({"tokens_per_minute": -1}, ("--tokens-per-minute", "out of range")),
-        ({"tokens_per_day": 10**13}, ("--tokens-per-day", "out of range")),
+        ({"tokens_per_day": 10**13}, ("--tokens-per-day", "at most 1000000000000 (")),
         ({"models": ["two words"]}, ("--models", "its form is wrong", "gemma-4-12b-it")),
         ({"models": ["m"] * 101}, ("--models", "at most 100 items")),
         ({"expire": "1d"}, ("expire", "there is no such argument", "expires")),
@@ -56,6 +56,7 @@ def test_what_is_no_id_of_a_key_is_refused_and_a_whole_key_not_shown(identifier:
     for model, name in ((RevokeArguments, "keys_revoke"), (RotateArguments, "keys_rotate")):
         shown = problems_of(model, name, id=identifier)
         assert "ID" in shown
+        assert "the 8 characters behind bezel- in the key" in shown
         assert "x" * 43 not in shown
 
 

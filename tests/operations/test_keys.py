@@ -270,13 +270,19 @@ def test_a_bucket_that_is_gone_or_closed_is_named_with_its_repair(cloud: DoorClo
 def test_a_revocation_of_nothing_known_is_refused(cloud: DoorCloud) -> None:
     create(cloud, team="search")
     for arguments, consequence in (
-        ({"id": "k7m2p9q4"}, "the door has no such key"),
+        ({"id": "k7m2p9q4"}, "or name --team TEAM"),
         ({"team": "serach"}, "did you mean search?"),
         ({}, "add --team TEAM"),
         ({"id": "k7m2p9q4", "team": "search"}, "either a key or a team"),
     ):
         with pytest.raises(UserError, match=re.escape(consequence)):
             revoke(cloud, **arguments)
+
+
+def test_a_new_key_in_place_of_none_names_those_that_there_are(cloud: DoorCloud) -> None:
+    _, identifier = text_and_id(create(cloud, team="search"))
+    with pytest.raises(UserError, match=f"choose one of {identifier}\\.$"):
+        rotate(cloud, "k7m2p9q4")
 
 
 def test_a_limit_that_another_one_hides_is_a_warning(cloud: DoorCloud) -> None:

@@ -59,7 +59,7 @@ def _problem(
         return Problem(key, NOT_SET, "it is required.", f"add it{meaning}.")
     if kind in BOUNDS:
         bound, comparison = BOUNDS[kind]
-        return Problem(key, value, "it is out of range.", f"set it to {comparison} {context[bound]:g}{meaning}.")
+        return Problem(key, value, "it is out of range.", f"set it to {comparison} {context[bound]:.15g}{meaning}.")
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is not one of the known values.", f"choose {expected}{meaning}.")

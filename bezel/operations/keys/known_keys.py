@@ -10,13 +10,13 @@ from bezel_door.key_file import Key
 _MOST = 20
 
 
-def no_key(keys: Mapping[str, Key], identifier: str) -> NoReturn:
-    """Refuse an id.
+def no_key(keys: Mapping[str, Key], identifier: str, otherwise: str = "") -> NoReturn:
+    """Refuse an id; `otherwise` is what may be named in its place.
 
     Raises:
         UserError: Always.
     """
-    raise UserError(Problem("ID", identifier, "the door has no such key.", _choose(keys, identifier, "--team TEAM")))
+    raise UserError(Problem("ID", identifier, "the door has no such key.", _choose(keys, identifier, otherwise)))
 
 
 def no_team(keys: Mapping[str, Key], team: str) -> NoReturn:
@@ -37,4 +37,5 @@ def _choose(names: Mapping[str, Key] | set[str], name: str, otherwise: str) -> s
     near = closest(name, names)
     listed = sorted(names)[:_MOST]
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return (f"did you mean {near}? " if near else "") + f"choose of {', '.join(listed)}{more}, or name {otherwise}."
+    instead = f", or name {otherwise}" if otherwise else ""
+    return (f"did you mean {near}? " if near else "") + f"choose one of {', '.join(listed)}{more}{instead}."

@@ -39,7 +39,7 @@ class RotateArguments(Arguments):
     """Which key, and how long both are admitted."""
 
     stack: Stack
-    id: Annotated[KeyId, Reach.INSIDE] = Field(description="id of the key")
+    id: Annotated[KeyId, Reach.INSIDE] = Field(description="the 8 characters behind bezel- in the key")
     # Long enough to give each caller the new key on a working day.
     overlap: Annotated[str, Reach.INSIDE, Option("TIME")] = Field(
         "24h", max_length=40, description="how long the old key stays, 0s: not at all"

@@ -45,5 +45,5 @@ def _unknown(model: str, served: tuple[str, ...]) -> Problem:
     hint = f"did you mean {near}? " if near else ""
     consequence = "the stack serves no model of this name, so no request with the key would be admitted."
     return Problem(
-        "--models", model, consequence, f"{hint}choose of {', '.join(served)}, each by a --models of its own."
+        "--models", model, consequence, f"{hint}choose one of {', '.join(served)}; each takes a --models of its own."
     )
