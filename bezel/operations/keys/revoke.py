@@ -30,7 +30,9 @@ class RevokeArguments(Arguments):
     """Which keys."""
 
     stack: Stack
-    id: Annotated[KeyId | None, Reach.INSIDE, Word("ID")] = Field(None, description="the 8 characters behind bezel- in the key (or --team)")
+    id: Annotated[KeyId | None, Reach.INSIDE, Word("ID")] = Field(
+        None, description="the 8 characters behind bezel- in the key (or --team)"
+    )
     team: Annotated[Team, Option("TEAM")] = Field(None, description="all keys of this team")
 
 
@@ -106,7 +108,9 @@ def _check_arguments(arguments: RevokeArguments) -> None:
 def _named_keys(keys: Mapping[str, Key], arguments: RevokeArguments, now: datetime) -> dict[str, Key]:
     """Those of the named keys that are still admitted."""
     if arguments.id is not None:
-        named = {arguments.id: keys[arguments.id]} if arguments.id in keys else no_key(keys, arguments.id, "--team TEAM")
+        if arguments.id not in keys:
+            no_key(keys, arguments.id, "--team TEAM")
+        named = {arguments.id: keys[arguments.id]}
     else:
         named = {each: key for each, key in keys.items() if key.team == arguments.team}
         if not named:
