@@ -82,8 +82,11 @@ class Door:
         self._address = environ.get("DOOR_ADDRESS", "")
         self._bodies, self._connections = Bodies(BODIES), set[CallerConnection]()
         self._server, ledger, metadata = server, Ledger(), Metadata(environ)
-        bucket = Bucket(environ["DOOR_BUCKET"], metadata.access_token, environ, context)
-        self._sync = BucketSync(bucket, ledger, secrets.token_hex(8), lambda text: log.event("ERROR", text), clock)
+        for_keys, for_counts = (
+            Bucket(environ["DOOR_BUCKET"], metadata.access_token, environ, context) for _ in range(2)
+        )
+        instance = secrets.token_hex(8)
+        self._sync = BucketSync(for_keys, for_counts, ledger, instance, lambda text: log.event("ERROR", text), clock)
         audience = environ.get("DOOR_AUDIENCE", "")
         identity = Identity(audience, metadata.identity_token, clock) if audience else None
         self._app = DoorApp(self._sync, Parts(ledger, self._sync.keep_up, identity, server, self._bodies, log, clock))

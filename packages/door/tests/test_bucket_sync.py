@@ -1,6 +1,7 @@
 """Keys and counts in step with the bucket: when they are read, what holds while they cannot be, what others know."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -57,7 +58,7 @@ class Instance:
 
     def __init__(self, objects, name="one"):
         self.now, self.ledger, self.reports = NOW, Ledger(), []
-        self.sync = BucketSync(objects, self.ledger, name, self.reports.append, lambda: self.now)
+        self.sync = BucketSync(objects, objects, self.ledger, name, self.reports.append, lambda: self.now)
 
     async def after(self, seconds):
         self.now += seconds
@@ -191,22 +192,68 @@ def test_an_exchange_that_stood_still_is_made_again_at_once():
     """The CPU stops between requests: a call that was under way has failed when it runs again."""
 
     async def steps():
-        objects = bucket()
+        objects, may_fail = bucket(), threading.Event()
         one = Instance(objects)
         await one.after(0)
+        read = objects.read
+
+        def read_late(*_):
+            may_fail.wait(30)
+            objects.read = read
+            raise GoogleError("down")
+
+        objects.read = read_late
         one.now += 6
-        objects.is_down = True
         one.sync.keep_up()
-        await asyncio.sleep(0)
+        for _ in range(2):  # the exchange begins, then its reading
+            await asyncio.sleep(0)
         one.now += 100
-        waiting = asyncio.create_task(one.sync.refresh())
-        await one.sync._exchange
-        objects.is_down = False
         objects.put("keys.json", write_keys({}))
-        await waiting
+        may_fail.set()
+        await one.sync.refresh()
         return one.sync.keys
 
     assert asyncio.run(steps()) == {}
+
+
+def test_requests_do_not_wait_for_counts_that_take_long():
+    async def steps():
+        objects, is_listed, may_list = bucket(), threading.Event(), threading.Event()
+        one = Instance(objects)
+        await one.after(0)
+        generations = objects.generations
+
+        def generations_late(prefix):
+            is_listed.set()
+            may_list.wait(30)
+            return generations(prefix)
+
+        objects.generations = generations_late
+        one.now += 6
+        await one.sync.refresh()
+        await asyncio.to_thread(is_listed.wait, 30)
+        objects.put("keys.json", write_keys({}))
+        one.now += 10
+        await one.sync.refresh()
+        is_counting = one.sync._exchange is not None
+        may_list.set()
+        await one.sync._exchange
+        return is_counting, one.sync.keys, one.reports
+
+    assert asyncio.run(steps()) == (True, {}, [])
+
+
+def test_counts_of_an_instance_that_ends_are_written_without_the_keys():
+    async def steps():
+        objects = bucket()
+        one = Instance(objects)
+        await one.after(0)
+        objects.put("keys.json", b"{")
+        one.use(5)
+        await one.sync.publish()
+        return "usage/2026-11-29/one.json" in objects.contents
+
+    assert asyncio.run(steps())
 
 
 def test_requests_do_not_wait_for_a_bucket_that_failed_just_now():

@@ -1,9 +1,10 @@
 """Keys and counts in step with the door's bucket, as requests come: no timer runs between them.
 
 An instance of Cloud Run has its CPU only while it has requests. So each request looks how old the keys are: above
-`FRESH_SECONDS` they are read again beside it, above `OLDEST_SECONDS` before it is admitted. The same exchange writes
-this instance's counts and reads the others'. Where the bucket cannot be read the last keys hold for
-`OUTAGE_SECONDS`, and then no request is admitted.
+`FRESH_SECONDS` they are read again beside it, above `OLDEST_SECONDS` before it is admitted. Behind the keys the same
+exchange writes this instance's counts and reads the others', for which the first request alone waits: they are several
+calls, and may take longer. Where the bucket cannot be read the last keys hold for `OUTAGE_SECONDS`, and then no request
+is admitted.
 """
 
 import asyncio
@@ -59,7 +60,8 @@ class BucketSync:
 
     def __init__(
         self,
-        objects: Objects,
+        key_objects: Objects,
+        count_objects: Objects,
         ledger: Ledger,
         instance: str,
         report: Callable[[str], None],
@@ -68,19 +70,23 @@ class BucketSync:
         """Read nothing yet.
 
         Args:
-            objects: The bucket.
+            key_objects: The bucket, for the keys.
+            count_objects: The bucket by another connection, for the counts.
             ledger: Counts of this instance.
             instance: Name of this instance, of its object.
             report: Receives the reason of a failed exchange.
             clock: Seconds since 1970.
         """
         self.keys: Mapping[str, Key] = {}
-        self._objects, self._ledger, self._instance = objects, ledger, instance
+        self._key_objects, self._count_objects = key_objects, count_objects
+        self._ledger, self._instance = ledger, instance
         self._report, self._clock = report, clock
         self._generation = ""
         self._others: dict[str, tuple[str, UsageFile]] = {}
         self._read_at: float | None = None
         self._failed_at = self._failed_since = self._began_at = -math.inf
+        self._has_counts = False
+        self._reading: asyncio.Task[bool] | None = None
         self._exchange: asyncio.Task[None] | None = None
 
     async def refresh(self) -> None:
@@ -96,8 +102,9 @@ class BucketSync:
         if age > OLDEST_SECONDS and not (has_just_failed if age > OUTAGE_SECONDS else self._is_failing()):
             # Twice: an exchange that stood still with the CPU may have failed since.
             for _ in range(2):
-                # Shielded: a request that is cancelled must not cancel the exchange that others wait for.
-                await asyncio.shield(self._exchange or self._start())
+                # Shielded: a request that is cancelled must not cancel what others wait for.
+                exchange = self._exchange or self._start()
+                await asyncio.shield(self._reading or self._read() if self._has_counts else exchange)
                 if self._age() <= OLDEST_SECONDS or self._is_failing():
                     break
         elif self._exchange is None and not has_just_failed:
@@ -116,13 +123,13 @@ class BucketSync:
             await asyncio.shield(self._exchange)
         if self._ledger.has_changes and not self._has_just_failed(self._clock()):
             await asyncio.sleep(min(_SETTLED_SECONDS, max(0.0, self._began_at + _SETTLED_SECONDS - self._clock())))
-            await asyncio.shield(self._exchange or self._start())
+            await asyncio.shield(self._exchange or self._start(reads_keys=False))
 
     async def publish(self) -> None:
         """Write the counts of this instance now, at its end."""
         if self._exchange is not None:
             await asyncio.shield(self._exchange)
-        await self._start()
+        await self._start(reads_keys=False)
 
     def _age(self) -> float:
         """Seconds since the keys were read; a clock that was set back makes them old."""
@@ -138,23 +145,38 @@ class BucketSync:
         """Whether the bucket could not be read just now: then requests do not wait for it."""
         return 0 <= self._clock() - self._failed_since <= OLDEST_SECONDS
 
-    def _start(self) -> asyncio.Task[None]:
-        self._exchange = exchange = asyncio.create_task(self._run())
+    def _start(self, *, reads_keys: bool = True) -> asyncio.Task[None]:
+        self._exchange = exchange = asyncio.create_task(self._run(reads_keys=reads_keys))
         exchange.add_done_callback(self._end)
         return exchange
 
     def _end(self, _: asyncio.Task[None]) -> None:
         self._exchange = None
 
-    async def _run(self) -> None:
-        began = self._began_at = self._clock()
+    def _read(self) -> asyncio.Task[bool]:
+        self._reading = reading = asyncio.create_task(self._run_reading())
+        reading.add_done_callback(self._end_reading)
+        return reading
+
+    def _end_reading(self, _: asyncio.Task[bool]) -> None:
+        self._reading = None
+
+    async def _run_reading(self) -> bool:
+        """Read the keys; False where they cannot be read."""
+        began = self._clock()
         try:
             await asyncio.to_thread(self._read_keys)
         except (GoogleError, KeyFileError) as error:
             self._failed_at, self._failed_since = self._clock(), began
             self._report(f"the keys cannot be read: {error}")
-            return
+            return False
         self._read_at, self._failed_since = began, -math.inf
+        return True
+
+    async def _run(self, *, reads_keys: bool) -> None:
+        if reads_keys and not await asyncio.shield(self._reading or self._read()):
+            return
+        began = self._began_at = self._clock()
         files = self._ledger.take_changes()
         try:
             await asyncio.to_thread(self._exchange_counts, files, began)
@@ -162,6 +184,8 @@ class BucketSync:
             self._ledger.keep_changes(day for day, _ in files)
             self._report(f"counts cannot be exchanged: {error}")
             return
+        finally:
+            self._has_counts = True
         self._ledger.set_others((_day_number(name), usage) for name, (_, usage) in self._others.items())
 
     def _read_keys(self) -> None:
@@ -171,7 +195,8 @@ class BucketSync:
             GoogleError: They cannot be read.
             KeyFileError: The object is no file of keys.
         """
-        change = self._objects.read(KEY_OBJECT, self._generation)
+        change = self._key_objects.read(KEY_OBJECT, self._generation)
+        self._key_objects.close()
         if change is not None:
             generation, content = change
             keys = read_keys(content) if generation != "0" else {}
@@ -184,21 +209,20 @@ class BucketSync:
             GoogleError: A call failed.
         """
         for day, usage in files:
-            self._objects.write(usage_object(_date(day), self._instance), write_usage(usage))
+            self._count_objects.write(usage_object(_date(day), self._instance), write_usage(usage))
         if any(getattr(key, limit) is not None for key in self.keys.values() for limit in _LIMITS):
             self._read_others(datetime.fromtimestamp(now, UTC).date())
-        self._objects.close()
+        self._count_objects.close()
 
     def _read_others(self, today: date) -> None:
         this_object = usage_object(today, self._instance)
-        generations = {
-            name: new for name, new in self._objects.generations(usage_folder(today)).items() if name != this_object
-        }
+        listed = self._count_objects.generations(usage_folder(today))
+        generations = {name: generation for name, generation in listed.items() if name != this_object}
         kept = {name: read for name, read in self._others.items() if generations.get(name) == read[0]}
         for name, generation in generations.items():
             if name in kept or not name.endswith(".json"):
                 continue
-            change = self._objects.read(name)
+            change = self._count_objects.read(name)
             try:
                 kept[name] = (generation, read_usage(change[1] if change else b""))
             except UsageFileError as error:

@@ -73,7 +73,10 @@ class Bucket:
             if status != 200:
                 raise GoogleError(f"Cloud Storage answered HTTP {status} for the list of {prefix}")
             answer = _document(content)
-            generations |= {str(item["name"]): str(item["generation"]) for item in answer.get("items", [])}
+            try:
+                generations |= {str(item["name"]): str(item["generation"]) for item in answer.get("items", [])}
+            except (TypeError, KeyError):
+                raise GoogleError(f"Cloud Storage answered without names for the list of {prefix}") from None
             if not answer.get("nextPageToken"):
                 return generations
             page = f"&pageToken={quote(str(answer['nextPageToken']), safe='')}"
