@@ -54,7 +54,7 @@ def test_figures_over_time_and_a_door_are_named_beside_what_they_add_to(tmp_path
     report = costs(tmp_path, "l4-qat", **both)
     assert (plain.usd_per_hour_of_door, plain.usd_of_samples) == (None, {})
     assert "door" not in plain.text() + str([line.item for line in plain.lines])
-    assert report.usd_of_samples == {"month without traffic": 0, "month at most": Decimal("1.341816")}
+    assert report.usd_of_samples == {"month without traffic": 0, "month at most": Decimal("1.420656")}
     assert report.usd_per_hour is not None
     assert report.usd_per_hour_of_door is not None
     assert report.usd_per_hour_at_most == report.usd_per_hour + report.usd_per_hour_of_door
