@@ -15,7 +15,7 @@ from bezel_door.calls.refusals import Refusal
 from bezel_door.calls.request_document import RequestDocument
 from bezel_door.calls.response import Response
 from bezel_door.calls.routes import Api, Route
-from bezel_door.calls.token_use import Tokens, estimated_tokens
+from bezel_door.calls.token_use import Tokens, estimated_tokens, stalled_tokens
 from bezel_door.google.identity import Identity
 from bezel_door.google.metadata import GoogleError
 from bezel_door.http1.client import BrokenError, ServerAnswer, ServerConnections, UnreachableError
@@ -170,6 +170,8 @@ class Exchange:
             self._response.close()
             is_computed = self._route.api != Api.FREE and self._asked is not None
             tokens = reported or (estimated_tokens(self._asked, seconds) if self._asked and is_computed else Tokens())
+            if self._response.is_stalled and self._call.is_gone and self._asked is not None:
+                tokens = stalled_tokens(tokens, self._asked, seconds)
         elif self._may_have_run and self._asked is not None and self._route.api != Api.FREE:
             tokens = estimated_tokens(self._asked, seconds)
         parts.ledger.end(self._charge, tokens, parts.clock(), has_failed=self._has_failed)

@@ -6,6 +6,8 @@ import json
 import socket
 import tracemalloc
 
+import pytest
+
 from door_support.running import CHAT, read_answer, running_door
 
 BODY = b'{"model":"gemma","messages":[]}'
@@ -70,6 +72,28 @@ def test_requests_of_a_caller_who_does_not_read_wait_and_none_is_lost():
     served, lengths = run(steps, large)
     assert 1 < served < 100
     assert lengths == [120_000] * 150
+
+
+@pytest.mark.parametrize(("events", "estimated"), [(1, 0), (200, 1)])
+def test_a_stream_that_its_caller_does_not_read_is_estimated_when_it_leaves(events, estimated):
+    async def stream(received):
+        await received.begin_stream()
+        usage = {"prompt_tokens": 3, "completion_tokens": 1}
+        for _ in range(events):
+            await received.event({"choices": [{"index": 0, "text": "x" * 60_000}], "usage": usage})
+        await received.reader.read()
+
+    async def steps(door):
+        reader, writer = await door.connect()
+        body = b'{"model":"gemma","messages":[],"stream":true}'
+        writer.write(door.head(length=len(body)) + body)
+        await reader.readuntil(b"choices")
+        await (turns_without(lambda: 0) if estimated else reader.readuntil(b"}]}"))
+        writer.transport.abort()
+        await door.wait(lambda: door.count_of_lines(CHAT))
+        return (await door.usage()).estimated_requests
+
+    assert run(steps, stream) == estimated
 
 
 def test_bodies_that_are_only_announced_take_no_memory_from_others():

@@ -7,7 +7,7 @@ import pytest
 from bezel_door.calls.event_stream import EventStream
 from bezel_door.calls.request_document import DocumentError, read_request
 from bezel_door.calls.routes import Api
-from bezel_door.calls.token_use import StreamUse, Tokens, estimated_tokens, tokens_of_answer
+from bezel_door.calls.token_use import StreamUse, Tokens, estimated_tokens, stalled_tokens, tokens_of_answer
 
 
 def pass_on(api, asked, events, piece=None):
@@ -136,6 +136,12 @@ def test_an_answer_without_a_waiting_caller_is_estimated_by_its_time():
     assert estimated_tokens(asked, 1.0) == Tokens(0, 60, is_estimate=True)
     assert estimated_tokens(read_request(b'{"input":"12345678"}', Api.WHOLE), 1.0) == Tokens(2, 0, is_estimate=True)
     assert estimated_tokens(asked, 1000.0) == Tokens(0, 200, is_estimate=True)
+
+
+def test_a_stream_that_its_caller_did_not_read_is_estimated_by_its_time():
+    asked = read_request(b'{"max_tokens":100,"n":2,"messages":[],"stream":true}', Api.CHAT)
+    assert stalled_tokens(Tokens(7, 10), asked, 1.0) == Tokens(7, 60, is_estimate=True)
+    assert stalled_tokens(Tokens(7, 90), asked, 1.0) == Tokens(7, 90, is_estimate=True)
 
 
 def test_the_document_keeps_what_the_door_does_not_judge():

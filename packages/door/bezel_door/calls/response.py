@@ -28,6 +28,7 @@ class Response:
     Attributes:
         status: Its HTTP status.
         has_failed: Whether an event of a stream had an error.
+        is_stalled: Whether the caller does not take a stream, so that it is not read from the server.
     """
 
     def __init__(self, head: ResponseHead, api: Api, asked: RequestDocument | None, bodies: Bodies) -> None:
@@ -37,6 +38,7 @@ class Response:
         self._reserved = 0
         self._use: StreamUse | None = None
         self.events: EventStream | None = None
+        self.is_stalled = False
         is_stream = head.header(b"content-type").startswith(b"text/event-stream")
         if asked is not None and is_stream and not head.header(b"content-encoding"):
             self._use, self._kept = StreamUse(api, asked), None
@@ -65,6 +67,12 @@ class Response:
             await answer.relay(lambda piece: self._whole(call, piece))
         else:
             events, use = self.events, self._use
+
+            def pause(is_full: bool) -> None:
+                self.is_stalled = is_full
+                answer.pause(is_paused=is_full)
+
+            call.when_full = pause
             call.begin(self.status, headers, None)
 
             def take(piece: bytes) -> None:

@@ -71,6 +71,12 @@ def estimated_tokens(asked: RequestDocument, seconds: float) -> Tokens:
     )
 
 
+def stalled_tokens(reported: Tokens, asked: RequestDocument, seconds: float) -> Tokens:
+    """Tokens of a stream whose caller did not read it, and left: the server computes on while no event is taken."""
+    made = estimated_tokens(asked, seconds).completion
+    return Tokens(reported.prompt, max(reported.completion, made), is_estimate=True)
+
+
 class StreamUse:
     """Tokens of one stream, as its events come."""
 
