@@ -1,7 +1,7 @@
 """A door for callers by key under the real engine: on, used, changed and off, with a server behind it as before."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -50,10 +50,24 @@ def names_of_door(rehearsal: Rehearsal) -> list[str]:
     return [str(name) for names in kinds if isinstance(names, list) for name in names if "-door" in str(name)]
 
 
+def requests_by_team(rehearsal: Rehearsal) -> dict[tuple[str, str], int]:
+    """(Team, status) -> requests by key, by the metric of the dashboard, as far as the door has logged them."""
+    query = "sum by (team, status) (max_over_time(logging_googleapis_com:user_bezel_l4_qat_door_requests[1h]))"
+    path = "/monitoring/v1/projects/bezel-local/location/global/prometheus/api/v1/query"
+    # A count is at the end of its minute.
+    time = (datetime.now(UTC) + timedelta(minutes=10)).isoformat()
+    with rehearsal.api() as api:
+        answer = api.post(path, json={"query": query, "time": time})
+        assert answer.is_success, answer.text
+    result = answer.json()["data"]["result"]
+    return {(each["metric"]["team"], each["metric"]["status"]): int(each["value"][1]) for each in result}
+
+
 def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
     rehearsal.set("cost.max_hourly_usd", 2)
     rehearsal.set("access", {"keys": True})
+    rehearsal.set("observability", {"dashboard": True})
     up(rehearsal, "--", *BOTH_PACKS)
     key, url = put_key(rehearsal), str(rehearsal.outputs()["url"])
     assert chat(url, "m", {"Authorization": f"Bearer {key}"}).status_code in {401, 403}
@@ -65,6 +79,7 @@ def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["message"]["content"]
     assert by_key(rehearsal.outputs(), create_key_text()).status_code == 401
+    assert until(lambda: requests_by_team(rehearsal)) == {("search", "200"): 1}
     assert names_of_door(rehearsal)
 
     rehearsal.set("access", None)

@@ -41,6 +41,16 @@ RULES = [
         "even if the job is already running",
     ),
     (
+        "a metric of log entries has one extractor for each label, and counts by what they find",
+        [
+            "log_metrics.a_metric_that_cannot_be_is_refused_with_its_reason",
+            "log_metrics.entries_are_counted_by_label_from_the_metrics_making_on",
+        ],
+        "logging.v2",
+        "schemas/LogMetric/properties/labelExtractors/description",
+        "must have an associated extractor expression in this map",
+    ),
+    (
         "a channel that an alert policy names is deleted by force only, and leaves the policy",
         ["observability.a_channel_that_a_policy_notifies_is_deleted_by_force_only"],
         MONITORING,
