@@ -67,8 +67,8 @@ _SCHEDULE_READS = "cloudscheduler.jobs.get iam.serviceAccounts.getIamPolicy"
 _SCHEDULE_WRITES = """
 cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.enable cloudscheduler.jobs.update
 """
-# `bezel ci expire` looks for what no stack holds any more.
-_LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
+# `bezel ci expire` looks for what no stack holds any more. A list of secrets has names and labels, no values.
+_LEFTOVER_READS = "artifactregistry.repositories.list secretmanager.secrets.list storage.buckets.list"
 # A door's log is counted for the dashboard.
 _ALERT_READS = """
 logging.logMetrics.get

@@ -1,11 +1,11 @@
 """Plan of an expiry run: stacks of the backend, leases and labelled resources are read, and what is over is found.
 
-What cannot be read is a problem of the plan, never an empty list. Accounts have no labels, so they are not searched.
-Leaves out the rules (`findings`) and destroying (bezel.gitops.upkeep).
+What cannot be read is a problem of the plan, never an empty list. Accounts have no labels: one is found by the service
+that runs as it. Leaves out the rules (`findings`) and destroying (bezel.gitops.upkeep).
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,7 @@ from bezel.upkeep.findings import (
     Finding,
     Kind,
     StackState,
+    account_finding,
     labelled_finding,
     stack_finding,
     why_kept,
@@ -105,14 +106,13 @@ def make_plan(
         plan.problems.append(text)
         return plan
     stack_of_label = {label(stack.name): stack for stack in stacks}
-    add_leases(
-        plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, show), show), stack_of_label, clock
-    )
+    zones = lease_zones(project, show)
+    add_leases(plan, LeaseInventory(client, clock, cloud_project, zones, show), stack_of_label, clock)
     if plan.unread is not None:  # else every resource would look like a leftover
         ids: dict[str, set[str]] = {}
         for stack in stacks:  # two names may give one label
             ids.setdefault(label(stack.name), set()).update(stack.ids)
-        plan.findings += labelled_leftovers(client, cloud_project, _regions(project), ids, plan)
+        plan.findings += labelled_leftovers(client, cloud_project, _regions(project, zones), ids, plan)
     return plan
 
 
@@ -207,12 +207,15 @@ def _lease_price(lease: Observation) -> str | None:
     return f"{price.usd:.4f}" if isinstance(price, Priced) else None
 
 
-def _regions(project: Project) -> list[str]:
-    """Regions that may hold a stack's service: those with accelerators, and those of the stack files."""
+def _regions(project: Project, zones: Iterable[str]) -> list[str]:
+    """Regions that may hold a stack's service: those with accelerators, or zones of leases, or in the stack files."""
     regions = {region for kind in accelerators().values() for region in (*kind.regions, *kind.regions_on_invitation)}
+    regions |= {zone.rpartition("-")[0] for zone in zones}
     for stack in project.stacks():
         try:
-            regions.add(str(project.configuration(stack).get("region") or ""))
+            configuration = project.configuration(stack)
+            named = configuration.get("regions")
+            regions |= {str(configuration.get("region") or ""), *(map(str, named) if isinstance(named, list) else ())}
         except UserError:
             continue  # its problems are for the plan to report
     return sorted(regions - {""})
@@ -221,7 +224,7 @@ def _regions(project: Project) -> list[str]:
 def labelled_leftovers(
     client: GoogleClient, project: str, regions: list[str], stacks: Mapping[str, Collection[str]], plan: ExpiryPlan
 ) -> Iterator[Finding]:
-    """Labelled services, repositories and buckets that no stack holds.
+    """Labelled services with their accounts, repositories, buckets and stacks' own secrets that no stack holds.
 
     Args:
         client: Client for Google's APIs.
@@ -231,7 +234,8 @@ def labelled_leftovers(
         plan: Gets the problems, and names the stacks that were not read.
     """
     lists: list[tuple[Kind, str, str, str, dict[str, str]]] = [
-        ("bucket", "", f"{endpoint('STORAGE')}b", "items", {"project": project})
+        ("bucket", "", f"{endpoint('STORAGE')}b", "items", {"project": project}),
+        ("secret", "", f"{endpoint('SECRET_MANAGER')}projects/{project}/secrets", "secrets", {}),
     ]
     for region in regions:
         parent = f"projects/{project}/locations/{region}"
@@ -251,8 +255,12 @@ def labelled_leftovers(
             if labels.get("stack") in (plan.unread or ()):
                 continue
             finding = labelled_finding(kind, name, region, labels, str(row["name"]), stacks)
-            if finding is not None:
-                yield _add_price(finding, row, region) if kind == "service" else finding
+            if finding is None:
+                continue
+            yield _add_price(finding, row, region) if kind == "service" else finding
+            email = str((row.get("template") or {}).get("serviceAccount") or "")
+            if kind == "service" and (account := account_finding(finding, email, project, stacks)):
+                yield account
 
 
 def _add_price(finding: Finding, service: Mapping[str, Any], region: str) -> Finding:

@@ -67,7 +67,7 @@ def _what(finding: Finding, quoted: Callable[[object], str]) -> str:
     place = f" in {finding.place}" if finding.place else ""
     hourly = None if finding.hourly_usd is None else round_usd(Decimal(finding.hourly_usd), 4)
     price = "price unknown" if hourly is None else f"{hourly} USD/h at most"
-    if finding.kind in {"bucket", "repository"}:
+    if finding.kind in {"bucket", "repository", "secret"}:
         price = "storage is not priced"
     return f"{finding.kind} {quoted(finding.name)}{place} ({price}): {finding.why}"
 

@@ -3,6 +3,7 @@
 Owns the rules for stacks. Pure; leaves out reading them (`expiry_plan`) and destroying them (bezel.gitops.upkeep).
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -10,12 +11,14 @@ from typing import Any, Literal
 
 from bezel.engine.project.pipeline_file import FILE
 from bezel.planner.base.expiry import EXPIRY, has_expired
+from bezel.planner.team.series_labels import SECRETS_OF_STACKS
 from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
 from bezel_base.errors import format_value
 from bezel_base.text.shell import shell_word
 
-Kind = Literal["stack", "lease", "service", "bucket", "repository"]
+Kind = Literal["stack", "lease", "service", "account", "bucket", "secret", "repository"]
 DEV = "dev"
+_PROJECT = re.compile(r"^projects/[^/]+/(?:locations/)?")
 ENVIRONMENT = "environment"
 
 
@@ -115,9 +118,12 @@ class StackState:
                 yield value
 
 
+_FOREIGN = "it may belong to a stack in another backend"
+
+
 def place_of(id_: str) -> str:
-    """An id without its project, which is a name or a number: `us-east4/services/llm`."""
-    return id_.rpartition("/locations/")[2]
+    """An id without its project, which is a name or a number: `us-east4/services/llm`, `secrets/hf-token`."""
+    return _PROJECT.sub("", id_)
 
 
 def why_kept(environments: Collection[str], protected: Collection[str]) -> str:
@@ -166,7 +172,8 @@ def labelled_finding(
 ) -> Finding | None:
     """The finding of a resource with Bezel's labels that no stack holds; None for any other.
 
-    It is reported only: labels name a stack and not its backend, so it may belong to another one's.
+    It is reported only: labels name a stack and not its backend, so it may belong to another one's. Of secrets only
+    those that stacks make for themselves are meant: any other holds a user's value.
 
     Args:
         kind: Its kind.
@@ -178,16 +185,39 @@ def labelled_finding(
     """
     if labels.get("managed-by") != "bezel" or not labels.get("stack"):
         return None
+    if kind == "secret" and not name.startswith(SECRETS_OF_STACKS):
+        return None
     stack = labels["stack"]
     if place_of(id_) in stacks.get(stack, ()):
         return None
     reason = "does not hold it" if stack in stacks else "is not in this backend"
-    kept = "it may belong to a stack in another backend"
-    return Finding(kind, name, f"its stack {format_value(stack)} {reason}", _delete(kind, name, place), place, kept)
+    return Finding(kind, name, f"its stack {format_value(stack)} {reason}", _delete(kind, name, place), place, _FOREIGN)
+
+
+def account_finding(
+    service: Finding, email: str, project: str, stacks: Mapping[str, Collection[str]]
+) -> Finding | None:
+    """The finding of the account that a leftover service runs as: accounts have no labels, so this one tells of it.
+
+    None for an account that a stack holds, or that is none of the project's own, such as Compute Engine's default one.
+
+    Args:
+        service: The service's finding.
+        email: The account.
+        project: The Google Cloud project.
+        stacks: Label of each stack of this backend -> ids of its resources.
+    """
+    is_own = email.endswith(f"@{project}.iam.gserviceaccount.com")
+    if not is_own or any(f"serviceAccounts/{email}" in ids for ids in stacks.values()):
+        return None
+    why = f"the service {format_value(service.name)} runs as it, and {service.why}"
+    return Finding("account", email, why, _delete("account", email, ""), "", _FOREIGN, "0")
 
 
 def _delete(kind: Kind, name: str, place: str) -> str:
     command = {
+        "account": f"gcloud iam service-accounts delete {shell_word(name)}",
+        "secret": f"gcloud secrets delete {shell_word(name)}",
         "service": f"gcloud run services delete {shell_word(name)} --region={shell_word(place)}",
         "bucket": f"gcloud storage rm --recursive gs://{shell_word(name)}",
         "repository": f"gcloud artifacts repositories delete {shell_word(name)} --location={shell_word(place)}",

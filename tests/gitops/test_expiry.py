@@ -138,7 +138,8 @@ def cloud(monkeypatch):
 
 
 def lists_of(server, monkeypatch):
-    for api, path in (("STORAGE", "storage/v1"), ("CLOUD_RUN_V2", "run/v2"), ("ARTIFACT_REGISTRY", "ar/v1")):
+    apis = {"STORAGE": "storage/v1", "CLOUD_RUN_V2": "run/v2", "ARTIFACT_REGISTRY": "ar/v1", "SECRET_MANAGER": "sm/v1"}
+    for api, path in apis.items():
         monkeypatch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{server.url}/{path}/")
     credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
     with GoogleClient(credentials, sleep=lambda _: None, deadline_seconds=2) as client:
@@ -158,6 +159,7 @@ def test_leftovers_have_their_price_and_unreadable_ones_are_a_problem(cloud):
     service = {"name": ID, "labels": LABELS, "template": GPU}
     lists = {
         "/storage/v1/b": Answer(json={"items": [{"name": "data", "labels": LABELS | {"stack": "unread"}}]}),
+        "/sm/v1/projects/demo/secrets": Answer(json={}),
         "/run/v2/projects/demo/locations/us-east4/services": Answer(json={"services": [service]}),
         "/ar/v1/projects/demo/locations/us-east4/repositories": Answer(403, {"error": {"message": "denied"}}),
     }
@@ -170,11 +172,59 @@ def test_leftovers_have_their_price_and_unreadable_ones_are_a_problem(cloud):
     assert ExpiryReport.of(plan).exit_code == Exit.FAILED
 
 
+EMAIL = "llm-door@demo.iam.gserviceaccount.com"
+
+
+def leftovers_of_a_door(cloud, stacks, account=EMAIL, secret="bezel-stack-llm-door-program"):  # noqa: S107 - a name
+    """Names by kind of what is left of a door whose bucket, service and secret are there."""
+    server, client = cloud
+    service = {"name": f"{ID}-door", "labels": LABELS, "template": {"serviceAccount": account}}
+    lists = {
+        "/storage/v1/b": {"items": [{"name": "demo-llm-door", "labels": LABELS}]},
+        "/sm/v1/projects/demo/secrets": {"secrets": [{"name": f"projects/7/secrets/{secret}", "labels": LABELS}]},
+        "/run/v2/projects/demo/locations/us-east4/services": {"services": [service]},
+    }
+    server.routes[:] = [lambda call: Answer(json=lists.get(call.path, {}))]
+    plan = ExpiryPlan()
+    items = {item.kind: item for item in labelled_leftovers(client, "demo", ["us-east4"], stacks, plan)}
+    assert plan.problems == []
+    assert not any(item.may_destroy for item in items.values())
+    assert all(item.name in item.repair for item in items.values())
+    return {kind: item.name for kind, item in items.items()}
+
+
+def test_what_a_door_left_is_found_with_its_account_and_secret(cloud):
+    assert leftovers_of_a_door(cloud, {}) == {
+        "bucket": "demo-llm-door",
+        "secret": "bezel-stack-llm-door-program",
+        "service": "llm-door",
+        "account": EMAIL,
+    }
+
+
+def test_a_door_that_a_stack_holds_is_no_leftover(cloud):
+    ids = {
+        "demo-llm-door",
+        "projects/demo/secrets/bezel-stack-llm-door-program",
+        f"{ID}-door",
+        f"projects/demo/serviceAccounts/{EMAIL}",
+    }
+    stack = StackState("old", {}, [resource(id=id_) for id_ in ids])
+    assert leftovers_of_a_door(cloud, {"old": stack.ids}) == {}
+
+
+def test_a_user_s_secret_and_an_account_of_others_are_no_leftovers(cloud):
+    others = {"other": {f"serviceAccounts/{EMAIL}"}}
+    assert set(leftovers_of_a_door(cloud, others, secret="hf-token")) == {"bucket", "service"}
+    default = "7-compute@developer.gserviceaccount.com"
+    assert set(leftovers_of_a_door(cloud, {}, account=default)) == {"bucket", "service", "secret"}
+
+
 def test_an_api_that_is_not_enabled_has_no_leftovers(cloud):
     server, client = cloud
     text = "Cloud Run Admin API has not been used in project demo before or it is disabled."
     disabled = Answer(403, {"error": {"code": 403, "message": text, "status": "PERMISSION_DENIED"}})
-    server.routes.append(lambda call: Answer(json={}) if "/b" in call.path else disabled)
+    server.routes.append(lambda call: Answer(json={}) if call.path.endswith("/b") else disabled)
     plan = ExpiryPlan()
     assert list(labelled_leftovers(client, "demo", ["us-east4"], {}, plan)) == []
     assert plan.problems == []

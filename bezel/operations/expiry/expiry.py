@@ -30,7 +30,7 @@ class ExpiryArguments(Arguments):
 class OverItem(Result):
     """A thing that is over."""
 
-    kind: str = Field(description="stack, lease, service, bucket or repository")
+    kind: str = Field(description="stack, lease, service, account, bucket, secret or repository")
     name: str
     place: str | None = Field(description="its zone or region")
     why: str
