@@ -298,17 +298,18 @@ class Observability(Section):
         le=24,
         description="hours that `min_instances` may run without a request before an alert opens; not for leases",
     )
+    # Between the bounds of vLLM's buckets: below the lowest and above the highest one no percentile tells a limit.
     max_ttft_seconds: Number | None = Field(
         None,
-        gt=0,
-        le=3600,
+        ge=0.001,
+        le=2560,
         description="time to the first token, measured in the server, that 95 % of requests shall stay below: else an "
         "alert opens; none without it; needs `metrics`",
         examples=[2],
     )
     max_tpot_seconds: Number | None = Field(
         None,
-        gt=0,
+        ge=0.01,
         le=60,
         description="time for each further token that 95 % of requests shall stay below: else an alert opens; none "
         "without it; needs `metrics`",
