@@ -166,6 +166,17 @@ def test_following_shows_no_earlier_line_that_the_limit_left_out(log: LogServer)
     assert sorted(line.rpartition(" ")[2] for line in shown[1:]) == ["further", "late"]
 
 
+def test_a_line_names_its_container_where_there_are_several(log: LogServer) -> None:
+    log.add("served", 10, labels={"container_name": "llm"})
+    log.add("Container called exit(0).", 11, log=SYSTEM)
+    assert "[container] served" in read(log).text()
+    log.add("error Exporting failed.", 12, labels={"container_name": "collector"})
+    page = read(log)
+    assert [line.container for line in page.lines] == ["llm", None, "collector"]
+    for shown in ("[container llm] served", "[container collector] error Exporting failed.", "[platform] Contai"):
+        assert shown in page.text()
+
+
 def test_health_checks_that_passed_show_only_where_they_are_asked_for(log: LogServer) -> None:
     passed = '(APIServer pid=7) INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 200 OK'
     failed = 'INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 503 Service Unavailable'

@@ -134,6 +134,37 @@ def test_a_dead_engine_shows_in_the_metrics_by_its_failures() -> None:
     assert "success_rate" in kinds(by_metrics(name="engine-dead/metrics.txt"))
 
 
+REFUSED = "error Exporting failed. Dropping data. error: rpc error: code = PermissionDenied desc = Permission "
+REFUSED += "monitoring.timeSeries.create denied (or the resource may not exist)., dropped_items: 7"
+NOT_ENABLED = (
+    "error Exporting failed. Dropping data. error: rpc error: code = PermissionDenied desc = Cloud Monitoring "
+)
+NOT_ENABLED += "API has not been used in project acme-llm before or it is disabled."
+
+
+def collector_lines(*texts: str) -> list[LogLine]:
+    return [each.model_copy(update={"container": "collector"}) for each in lines(*texts)]
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"), [(REFUSED, "roles/monitoring.metricWriter"), (NOT_ENABLED, "--project=acme-llm")]
+)
+def test_a_refusal_of_the_collector_is_no_error_of_the_server(text: str, repair: str) -> None:
+    (finding,) = findings_of([*lines(SAID), *collector_lines(text)])
+    assert (finding.kind, finding.evidence, finding.is_past) == ("collector", text, False)
+    assert "the server itself works" in finding.cause
+    assert repair in finding.repair
+    # Beside errors of the server it comes last, whatever else the collector prints.
+    others = collector_lines(text, "403 storage.objects.get: permission denied on bucket")
+    of_server = kinds(findings_of(recorded_lines("kv_cache")))
+    assert kinds(findings_of([*others, *recorded_lines("kv_cache")])) == [*of_server, "collector"]
+
+
+def test_what_else_a_collector_prints_is_no_finding() -> None:
+    assert findings_of(collector_lines("warn Failed to scrape Prometheus endpoint", OUT_OF_MEMORY)) == ()
+    assert kinds(findings_of(lines(OUT_OF_MEMORY))) == ["gpu_memory"]
+
+
 def log_line(second: int, text: str, *, instance: str = "", revision: str = "r1", source: str = "container") -> LogLine:
     return LogLine(
         time=f"2026-09-21T14:{second // 60:02}:{second % 60:02}Z",

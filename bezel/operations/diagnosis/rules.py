@@ -2,8 +2,9 @@
 
 Causes that a text names are those of the failed deploy (bezel/diagnosis/failure_patterns.toml), and figures are judged
 as `bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The
-words of a request are no evidence: a caller could write anything there. What a start logged is past once the same
-revision has started well after it (bezel.operations.log_reading.starts), unless its server ends again and again.
+words of a request are no evidence: a caller could write anything there. A collector's lines are none about the server,
+and have causes of their own. What a start logged is past once the same revision has started well after it
+(bezel.operations.log_reading.starts), unless its server ends again and again.
 """
 
 import tomllib
@@ -24,6 +25,7 @@ from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import INSTANCE, Figure, RequestOutcome, figure_text
+from bezel.planner.team.series_labels import COLLECTOR
 from bezel_base.front.refusals import Refusal
 
 _TEXT = 400
@@ -73,7 +75,9 @@ def findings_of(
     """
     starts = Starts(lines, ready, now)
     server_line_numbers = [
-        number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_of_asked_end(number))
+        number
+        for number, line in enumerate(lines)
+        if not (line.container == COLLECTOR or is_request(line.text) or starts.is_of_asked_end(number))
     ]
     newest = next((each.name for each in revisions if each.is_newest), _EVERYWHERE)
     present, past = list[Finding](), list[Finding]()
@@ -86,6 +90,10 @@ def findings_of(
             (past if each.is_past else present).append(
                 each.model_copy(update={"revision": name, "part": part}) if name else each
             )
+    of_collector = [line for line in lines if line.container == COLLECTOR]
+    for cause in _once(named_causes(_texts(of_collector))):
+        if cause.kind == COLLECTOR:
+            present.append(_of_text(cause, of_collector, is_past=False))
     for failed in failed_requests(requests, now, stack, has_gateway=has_gateway):
         (past if failed.is_past else present).append(_of_requests(failed))
     return (*present, *_by_figures(figures), *_by_outcomes(outcomes), *past)

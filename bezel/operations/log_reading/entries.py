@@ -41,7 +41,8 @@ class LogEntry:
 
     An entry of the request log has the `status` and the `url` of its request as well, and in `message` what the
     platform says of it, "" where it says nothing.
-    `log` is the entry's log of the platform, such as that of a container's standard error, `region` the service's.
+    `log` is the entry's log of the platform, such as that of a container's standard error, `region` the service's,
+    `container` the name of the container whose output it is.
     """
 
     id: str
@@ -56,6 +57,7 @@ class LogEntry:
     message: str = ""
     log: str = ""
     region: str = ""
+    container: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,7 @@ def level_of(text: str) -> str:
 def _entry(row: Mapping[str, Any]) -> LogEntry:
     resource = row.get("resource") or {}
     labels = resource.get("labels") or {}
+    entry_labels = row.get("labels") or {}
     log = str(row.get("logName") or "")
     source: Source = "console" if resource.get("type") != "cloud_run_revision" else "container"
     source = next((name for name, end in _LOGS.items() if log.endswith(end)), source)
@@ -211,13 +214,14 @@ def _entry(row: Mapping[str, Any]) -> LogEntry:
         severity=str(row.get("severity") or "") or level_of(text),
         source=source,
         resource=str(labels.get("revision_name") or labels.get("node_id") or labels.get("instance_id") or ""),
-        instance=str((row.get("labels") or {}).get("instanceId") or ""),
+        instance=str(entry_labels.get("instanceId") or ""),
         text=text,
         status=int(request["status"]) if request.get("status") else None,
         url=str(request.get("requestUrl") or ""),
         message=message if request else "",
         log=log,
         region=str(labels.get("location") or "") if resource.get("type") == "cloud_run_revision" else "",
+        container=str(entry_labels.get("container_name") or "") if source == "container" else "",
     )
 
 

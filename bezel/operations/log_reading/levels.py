@@ -24,12 +24,12 @@ _PROGRESS = re.compile(r"\d+%(?:\||\s+Completed)|\bit/s\]|^usage: ")
 def with_levels(entries: Iterable[LogEntry]) -> list[LogEntry]:
     """The entries, oldest first, with the severity ERROR for every line of an error that has none of its own.
 
-    A stream of one instance is read by itself: what another one prints meanwhile does not end its traceback.
+    A stream of one container is read by itself: what another one prints meanwhile does not end its traceback.
     """
-    open_errors: set[tuple[str, str, str]] = set()
+    open_errors: set[tuple[str, str, str, str]] = set()
     result = []
     for entry in entries:
-        key = (entry.resource, entry.instance, entry.log)
+        key = (entry.resource, entry.instance, entry.container, entry.log)
         if entry.source not in {"container", "console"}:
             result.append(entry)
             continue

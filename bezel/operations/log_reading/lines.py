@@ -19,16 +19,20 @@ class LogLine(BaseModel):
     resource: str | None = Field(description="revision or machine")
     instance: str | None = Field(description="id of the instance")
     region: str | None = Field(None, description="region of the revision; null for machines")
+    container: str | None = Field(None, description="container that printed it; null if not named")
     text: str = Field(description="data from outside: credentials hidden, control characters removed")
 
 
-def line_text(line: LogLine, *, with_resource: bool = False, with_region: bool = False) -> str:
-    """A line for a terminal; with its revision or machine, and its region, where lines of several stand together."""
+def line_text(
+    line: LogLine, *, with_resource: bool = False, with_region: bool = False, with_container: bool = False
+) -> str:
+    """A line for a terminal; with its revision or machine, region and container where lines of several are together."""
     stamp = (line.time or "").partition(".")[0].removesuffix("Z")
     severity = line.severity if line.severity != "DEFAULT" else ""
     resource = f"{line.resource or '(no revision)'}:" if with_resource else ""
     region = line.region if with_region else None
-    return " ".join(filter(None, (stamp, f"[{line.source}]", region, resource, severity, line.text)))
+    source = f"{line.source} {line.container}" if with_container and line.container else line.source
+    return " ".join(filter(None, (stamp, f"[{source}]", region, resource, severity, line.text)))
 
 
 def lines_of(entries: Iterable[LogEntry]) -> Iterator[LogLine]:
@@ -43,5 +47,6 @@ def lines_of(entries: Iterable[LogEntry]) -> Iterator[LogLine]:
                 resource=entry.resource or None,
                 instance=entry.instance or None,
                 region=entry.region or None,
+                container=entry.container or None,
                 text=text,
             )

@@ -108,9 +108,13 @@ class Logs(Result):
         """The lines, and how to get older ones."""
         several = len({(line.region, line.resource) for line in self.lines}) > 1
         regions = len({line.region for line in self.lines}) > 1
+        containers = len({line.container for line in self.lines if line.container}) > 1
         shown = [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
         if not self.is_followed:
-            shown += [line_text(line, with_resource=several, with_region=regions) for line in self.lines]
+            shown += [
+                line_text(line, with_resource=several, with_region=regions, with_container=containers)
+                for line in self.lines
+            ]
         shown += [f"note: {text}" for text in self.notes]
         if not self.lines:
             shown.append("no lines")
@@ -317,15 +321,17 @@ def _follow(context: Context, arguments: LogsArguments, begun: Logs, batches: It
     show = context.output or context.show
     several = len(begun.revisions) > 1
     regions = len({each.region for each in begun.revisions}) > 1
+    containers = {line.container for line in begun.lines if line.container}
     for line in begun.lines:
-        show(line_text(line, with_resource=several, with_region=regions))
+        show(line_text(line, with_resource=several, with_region=regions, with_container=len(containers) > 1))
     lines, size, why = list(begun.lines), 0, f"ended after {arguments.deadline:g} s"
     try:
         for batch in batches:
             for line in lines_of(batch):
                 size += len(line.text)
                 lines.append(line)
-                show(line_text(line, with_resource=several, with_region=regions))
+                containers |= {line.container} if line.container else set()
+                show(line_text(line, with_resource=several, with_region=regions, with_container=len(containers) > 1))
             if size > _MAX_BYTES:
                 why = f"ended after {_MAX_BYTES} bytes"
                 break

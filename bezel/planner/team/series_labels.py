@@ -11,6 +11,8 @@ from __future__ import annotations
 
 CLUSTER_OF_SERVICES, CLUSTER_OF_LEASES = "__run__", "__lease__"
 JOB = "vllm"
+COLLECTOR = "collector"
+"""Name of the collector's container beside a server on Cloud Run."""
 SECRETS_OF_STACKS = "bezel-stack-"
 """How the names of secrets begin that stacks make for themselves: nothing in them is secret, and no value of a user's
 is among them. The account that deploys may make, read and delete these alone."""

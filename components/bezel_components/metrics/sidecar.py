@@ -21,6 +21,7 @@ Example:
 from pulumi_gcp import cloudrunv2
 from pydantic import Field
 
+from bezel.planner.team.series_labels import COLLECTOR
 from bezel_components.base.arguments import ComponentArgs
 from bezel_components.metrics.run_monitoring import FILE, FOLDER
 
@@ -45,7 +46,7 @@ class MetricsSidecar(ComponentArgs):
             server: Name of the container that it waits for.
         """
         return cloudrunv2.ServiceTemplateContainerArgs(
-            name="collector",
+            name=COLLECTOR,
             image=self.image,
             depends_ons=[server],
             resources=cloudrunv2.ServiceTemplateContainerResourcesArgs(
