@@ -95,6 +95,7 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     rehearsal.set("cost", None, LEASED)
     rehearsal.set("lease", {"zones": [{"zone": "us-east5-a"}]}, LEASED)
     rehearsal.set("access", {"keys": True}, LEASED)
+    rehearsal.set("observability", {"metrics": True}, LEASED)
     up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
     key = put_key(rehearsal, f"bezel-local-bezel-{LEASED}-door")
     rehearsal.set("scaling.request_timeout_seconds", 600, LEASED)  # a new revision reads the keys that there are
@@ -103,6 +104,10 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     answer = by_key(outputs, key)
     assert answer.status_code == 200, answer.text
     assert by_key(outputs, create_key_text()).status_code == 401
+    # The machine has the collector's configuration with its metadata: the door's program is the only secret.
+    (secret,) = rehearsal.exists()["secrets"]
+    assert str(secret).endswith(f"bezel-stack-bezel-{LEASED}-door-program")
+    assert outputs["plan"]["metrics"]["samples_per_server_hour"] == 180 * 120
     gone = rehearsal.local("down", LEASED)
     assert gone.code == 0, gone.text
     rehearsal.start_cloud()

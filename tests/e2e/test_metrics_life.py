@@ -64,6 +64,28 @@ def test_figures_are_kept_watched_and_left_again(rehearsal: Rehearsal) -> None:
 
 
 @pytest.mark.wide
+def test_each_gated_revision_writes_figures_before_it_gets_traffic(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
+    rehearsal.set("cost", {"max_hourly_usd": 2})
+    rehearsal.set("rollout", "gated")
+    first = rehearsal.local("up", STACK)
+    assert first.code == 0, first.text
+    rehearsal.set("observability", {"metrics": True})
+    second = rehearsal.local("up", STACK, "--", *BOTH_PACKS)
+    assert second.code == 0, second.text
+    service, _ = read(rehearsal)
+    assert [each["name"] for each in service["template"]["containers"]] == ["vllm", "collector"]
+    (serving,) = [each for each in service["traffic"] if each.get("percent")]
+    assert (serving["percent"], serving["revision"][-9:-4]) == (100, "00002")
+    # The checks asked it while the revision before it, which has no collector, had the traffic.
+    written = "sum by (revision_name) (max_over_time(vllm:generation_tokens_total[1w]))"
+    (series,) = until(lambda: query(rehearsal, written), 60)
+    assert (series["metric"], float(series["value"][1]) >= 8) == ({"revision_name": serving["revision"]}, True)
+    third = rehearsal.local("up", STACK, "--", "--expect-no-changes")
+    assert third.code == 0, third.text
+
+
+@pytest.mark.wide
 def test_a_leased_machine_writes_its_figures_and_its_alerts_read_them(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASE)
     rehearsal.set("observability", {"alerts": True, "metrics": True}, LEASE)
