@@ -1,7 +1,9 @@
 """A door for callers by key under the real engine: on, used, changed and off, with a server behind it as before."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -24,15 +26,28 @@ def up(rehearsal: Rehearsal, *arguments: str, stack: str = "l4-qat") -> str:
     return run.text
 
 
-def put_key(rehearsal: Rehearsal, bucket: str = DOOR_BUCKET) -> str:
-    """Write a file with one key into a door's bucket; returns the key."""
-    text = create_key_text()
-    keys = {str(key_id(text)): Key(hash=hash_key(text), team="search", created=datetime.now(UTC))}
+def put_key(rehearsal: Rehearsal) -> str:
+    """Write a file with one key into the door's bucket; returns the key."""
+    (text,) = put_keys(rehearsal, DOOR_BUCKET, "search")
+    return text
+
+
+def put_keys(rehearsal: Rehearsal, bucket: str, *teams: str) -> list[str]:
+    """Write a file with a key for each team into a door's bucket; returns the keys."""
+    texts, now = [create_key_text() for _ in teams], datetime.now(UTC)
+    keys = {str(key_id(text)): Key(hash_key(text), team, now) for text, team in zip(texts, teams, strict=True)}
     with rehearsal.api() as api:
         params = {"uploadType": "media", "name": KEY_OBJECT}
         answer = api.post(f"/upload/storage/v1/b/{bucket}/o", params=params, content=write_keys(keys))
         assert answer.is_success, answer.text
-    return text
+    return texts
+
+
+def cost_by_team(rehearsal: Rehearsal, stack: str) -> dict[str, Any]:
+    """What `bezel cost` says of each team's share."""
+    text = rehearsal.bezel("cost", stack, "--json", **rehearsal.variables()).text
+    document: dict[str, Any] = json.loads(text[text.index("{") :])
+    return dict(document["by_team"])
 
 
 def chat(url: str, model: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -97,7 +112,7 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     rehearsal.set("access", {"keys": True}, LEASED)
     rehearsal.set("observability", {"metrics": True}, LEASED)
     up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
-    key = put_key(rehearsal, f"bezel-local-bezel-{LEASED}-door")
+    key, other = put_keys(rehearsal, f"bezel-local-bezel-{LEASED}-door", "search", "billing")
     rehearsal.set("scaling.request_timeout_seconds", 600, LEASED)  # a new revision reads the keys that there are
     up(rehearsal, "--", *BOTH_PACKS, stack=LEASED)
     outputs = rehearsal.outputs(LEASED)
@@ -107,11 +122,41 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
     # The machine has the collector's configuration with its metadata: the door's program is the only secret.
     (secret,) = rehearsal.exists()["secrets"]
     assert str(secret).endswith(f"bezel-stack-bezel-{LEASED}-door-program")
-    assert outputs["plan"]["metrics"]["samples_per_server_hour"] == 180 * 120
+    assert outputs["plan"]["metrics"]["samples_per_server_hour"] == 195 * 120
+
+    def shares() -> dict[str, Any]:
+        """Each team's share, once the door has written the use of both keys."""
+        assert (by_key(outputs, key).status_code, by_key(outputs, other).status_code) == (200, 200)
+        bill = cost_by_team(rehearsal, LEASED)
+        return bill if sum(each["kind"] == "team" for each in bill["parts"]) == 2 else {}
+
+    bill = until(shares, 30)
+    parts = bill["parts"]
+    assert {each["name"] for each in parts if each["kind"] == "team"} == {"search", "billing"}
+    assert sum(Decimal(each["percent"]) for each in parts) == 100
+    whole = Decimal(bill["usd"])
+    assert sum(Decimal(each["usd"]) for each in parts) == round(whole, 2 if whole >= 1 else 4) > 0
+    assert any("idle time of" in note for note in bill["notes"])
     gone = rehearsal.local("down", LEASED)
     assert gone.code == 0, gone.text
     rehearsal.start_cloud()
     assert names_of_door(rehearsal) == []
+
+
+def take_away_calls(rehearsal: Rehearsal) -> None:
+    """Take the door's right to call away in each region, as somebody may outside of the program."""
+    with rehearsal.api() as api:
+        for region in (A, B):
+            service = f"/run/v2/projects/bezel-local/locations/{region}/services/bezel-l4-qat"
+            policy = api.get(f"{service}:getIamPolicy").json()
+            for binding in policy["bindings"]:
+                binding["members"] = [member for member in binding["members"] if "-door@" not in member]
+            assert api.post(f"{service}:setIamPolicy", json={"policy": policy}).is_success
+
+
+def shown_status(rehearsal: Rehearsal) -> str:
+    """What `bezel status` shows, its lines joined."""
+    return " ".join(rehearsal.bezel("status", "l4-qat", **rehearsal.variables()).text.split())
 
 
 @pytest.mark.wide
@@ -135,6 +180,12 @@ def test_door_calls_the_address_and_outlives_a_dead_region(rehearsal: Rehearsal)
     until(lambda: statuses.append(by_key(outputs, key).status_code) or statuses[-1] == 200, 60)
     assert statuses[0] == 502, "the dead region may have run it"
     assert set(statuses) <= {200, 502}, "the other region serves once it is known"
+
+    stack.mend()
+    assert "refuses it" not in shown_status(rehearsal)
+    take_away_calls(rehearsal)
+    assert by_key(outputs, key).status_code == 502
+    assert "the door for callers by key is failing: the server refuses it: callers get 502" in shown_status(rehearsal)
 
 
 @pytest.mark.wide

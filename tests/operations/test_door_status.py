@@ -12,9 +12,12 @@ from tests.support.operations.deployed import (
     Deployed,
     door_resource,
     live_service,
+    logged_line,
+    logged_request,
     service_resource,
     state_of,
 )
+from tests.support.rest.fake_google import Answer
 
 FAILED = {"terminalCondition": {"state": "CONDITION_FAILED", "message": "The container failed to start."}}
 
@@ -46,6 +49,57 @@ def test_stack_whose_door_does_not_serve_is_degraded(
     assert shown.reasons == (f"the door for callers by key is {verdict}: {reason}",)
 
 
+def door_line(text: str, ago: float, **fields: Any) -> dict[str, Any]:
+    """A line of a door's log, as Cloud Logging keeps it: with fields beside its text, or the text alone."""
+    entry = logged_line(text, ago, "i", log="stdout")
+    entry["resource"]["labels"]["service_name"] = "llm-door"
+    if fields:
+        del entry["textPayload"]
+        entry["jsonPayload"] = {"message": text, **fields}
+    return entry
+
+
+def served_line(ago: float, status: int = 200) -> dict[str, Any]:
+    return door_line(f"/v1/messages {status}", ago, key="abcd1234", path="/v1/messages", status=status)
+
+
+NO_KEYS = "the keys cannot be read: Cloud Storage answered HTTP 403 for keys.json"
+REFUSED = "the platform in front of the server answered HTTP 403"
+NO_COUNTS = "counts cannot be exchanged: Cloud Storage answered HTTP 403 to the write of usage/x.json"
+NO_INSTANCE = "the platform in front of the server answered HTTP 503"
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict", "reason"),
+    [
+        ([door_line(NO_KEYS, 60)], "failing", "it cannot read its keys; after 5 minutes callers get 503"),
+        ([door_line(NO_KEYS, 60), served_line(58)], "failing", "HTTP 403 for keys.json"),
+        ([door_line(REFUSED, 9), served_line(9, 502)], "failing", "the server refuses it: callers get 502"),
+        ([door_line(NO_COUNTS, 60), served_line(60)], "degraded", "it cannot exchange the use of keys"),
+        ([door_line("the metadata server answered HTTP 500", 1)], "failing", "it gets no identity"),
+        ([door_line(NO_KEYS, 60), served_line(30)], "ready", ""),
+        ([door_line(REFUSED, 60), served_line(30, 502)], "failing", "the server refuses it"),
+        ([door_line(NO_KEYS, 1000)], "ready", ""),
+        ([door_line(NO_INSTANCE, 9), door_line("/v1/messages 401 invalid_api_key", 3, status=401)], "ready", ""),
+    ],
+)
+def test_door_is_judged_by_its_newest_lines(
+    cloud: Deployed, lines: list[dict[str, Any]], verdict: str, reason: str
+) -> None:
+    cloud.requests = [logged_request(200), *lines]
+    shown = of(cloud, {})
+    assert shown.door is not None
+    assert (shown.door.verdict, shown.verdict) == (verdict, "ready" if verdict == "ready" else "degraded")
+    assert reason in " ".join(shown.door.reasons)
+
+
+def test_door_whose_log_is_not_readable_stays_ready_with_the_reason(cloud: Deployed) -> None:
+    cloud.requests = Answer(403, json={"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})
+    shown = of(cloud, {}).door
+    assert shown is not None
+    assert (shown.verdict, "its log could not be read" in shown.reasons[0]) == ("ready", True)
+
+
 def test_doctor_names_a_door_that_does_not_serve(cloud: Deployed) -> None:
     def checks() -> list[tuple[str, str]]:
         (job,) = access_jobs(cloud.context, ["dev"], 5.0)
@@ -53,5 +107,10 @@ def test_doctor_names_a_door_that_does_not_serve(cloud: Deployed) -> None:
 
     of(cloud, {})
     assert checks() == [("ok", "door of dev")]
+    cloud.requests = [door_line(REFUSED, 5)]
+    assert checks() == [("problem", "door of dev")]
+    cloud.requests = Answer(403, json={"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})
+    assert checks() == [("unknown", "door of dev")]
+    cloud.requests = []
     of(cloud, FAILED)
     assert checks() == [("problem", "door of dev")]

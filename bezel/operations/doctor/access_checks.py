@@ -43,8 +43,15 @@ def _door(context: Context, deployment: Deployment) -> Iterable[Check]:
     if door is None:
         return
     subject = f"door of {deployment.stack}"
-    if door.verdict == "ready":
+    if door.verdict == "ready" and door.reasons:
+        repair = "let the project's owner grant this identity roles/logging.viewer, and repeat it."
+        yield check("access", subject, "unknown", f"{door.url} is ready; {'; '.join(door.reasons)}", repair)
+    elif door.verdict == "ready":
         yield check("access", subject, "ok", f"{door.url} is ready for callers by key")
+    elif door.verdict in {"failing", "degraded"}:
+        repair = f"`pulumi up --refresh --stack {shell_word(deployment.stack)}` grants its account again what it needs."
+        text = f"it runs, but {'; '.join(door.reasons)}"
+        yield check("access", subject, "problem", text, repair)
     else:
         repair = f"`bezel deploy {shell_word(deployment.stack)}` makes it anew, and says why it does not start."
         text = f"callers by key get no answer: the door is {door.verdict}: {'; '.join(door.reasons)}"
