@@ -264,7 +264,11 @@ def labelled_leftovers(
 
 
 def _add_price(finding: Finding, service: Mapping[str, Any], region: str) -> Finding:
-    """A service with its price: the API's fields have the names of the resource's inputs."""
+    """A service with its price: the API's fields have the names of the resource's inputs.
+
+    The price of one without an accelerator, such as a door or a gateway, is unknown: it costs while it serves.
+    """
     inputs = {**service, "location": region}
-    price = stack_cost([StateResource(finding.name, _SERVICE, inputs)]).as_json()["hourly_usd"]
+    cost = stack_cost([StateResource(finding.name, _SERVICE, inputs)])
+    price = cost.as_json()["hourly_usd"] if cost.count else None
     return Finding(**{**vars(finding), "hourly_usd": None if price is None else str(price)})

@@ -189,6 +189,7 @@ def leftovers_of_a_door(cloud, stacks, account=EMAIL, secret="bezel-stack-llm-do
     items = {item.kind: item for item in labelled_leftovers(client, "demo", ["us-east4"], stacks, plan)}
     assert plan.problems == []
     assert not any(item.may_destroy for item in items.values())
+    assert all(item.hourly_usd is None for item in items.values() if item.kind == "service")
     assert all(item.name in item.repair for item in items.values())
     return {kind: item.name for kind, item in items.items()}
 

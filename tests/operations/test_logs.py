@@ -181,13 +181,15 @@ def test_health_checks_that_passed_show_only_where_they_are_asked_for(log: LogSe
     passed = '(APIServer pid=7) INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 200 OK'
     failed = 'INFO:     169.254.1.1:41 - "GET /health HTTP/1.1" 503 Service Unavailable'
     asked = 'INFO:     10.0.0.1:41 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
-    for moment, text in enumerate((failed, asked, *[passed] * 4, "last"), 10):
+    scraped = 'INFO:     127.0.0.1:0 - "GET /metrics HTTP/1.1" 200 OK'
+    for moment, text in enumerate((failed, asked, *[passed] * 4, scraped, "last"), 10):
         log.add(text, moment)
     log.add("", 20, jsonPayload={"message": "structured"})
     shown = read(log, limit=4)
     assert texts(shown)[:3] == [failed, asked, "last"]
     assert (len(shown.lines), shown.is_cut) == (4, False)
     assert texts(read(log, source="container")).count(passed) == 4
+    assert scraped in texts(read(log, source="container"))
     assert texts(read(log, text="/health")) == [failed, *[passed] * 4]
 
 

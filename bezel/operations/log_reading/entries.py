@@ -75,8 +75,8 @@ def quote_value(text: str) -> str:
     return f'"{escaped}"'
 
 
-_PASSED_PROBE = 'GET /health HTTP/1.1" 200'
-_NO_PROBES = f"NOT textPayload:{quote_value(_PASSED_PROBE)}"
+_PASSED_PROBES = ('GET /health HTTP/1.1" 200', 'GET /metrics HTTP/1.1" 200')
+_NO_PROBES = " AND ".join(f"NOT textPayload:{quote_value(text)}" for text in _PASSED_PROBES)
 
 
 def service_filter(
@@ -88,7 +88,8 @@ def service_filter(
         service: The service.
         revisions: Names of revisions.
         sources: What is read.
-        probes: Whether containers' lines about health checks that passed are read, one each few seconds.
+        probes: Whether containers' lines about health checks that passed are read, one each few seconds, and about a
+            collector's scrapes.
     """
     terms = [
         'resource.type="cloud_run_revision"',

@@ -247,7 +247,7 @@ def _service_query(
         # A revision of one region is none of the others, and one without traffic may be any region's.
         asked = (ReadRevision(name=name, percent=0, is_newest=False),)
         parts = [part for part in parts if part[1]] or [(service, asked) for service in services]
-    # Readiness is asked each few seconds: by default no line of a health check that passed displaces another one.
+    # Readiness is asked each few seconds, and so are metrics: by default no such line displaces another one.
     probes = arguments.source is not None or bool(arguments.text)
     queries = [
         service_filter(service, [each.name for each in of_service], sources, probes=probes)
