@@ -110,6 +110,7 @@ BILLED = ["--billing-account", "012345-6789AB-CDEF01"]
         (["--main-branch", "trunk"], "--main-branch = trunk\n   it is about a pipeline"),
         (["--environment", "dev"], "--environment = "),
         (["--weights-bucket", "w-1"], "--weights-bucket = "),
+        (["--weights-bucket", "w-1", "--weights-bucket", "w-2", "w-3"], '--weights-bucket = ["w-1", "w-2", "w-3"]'),
         (["--secret", "hf-token"], "--secret = "),
         (["--domain", "llm.acme.example"], "--domain = "),
         (["--alert-email", "a@acme.example"], "--alert-email = a@acme.example\n   no budget is made"),

@@ -27,10 +27,11 @@ _DENIED = tuple(
     )
 )
 _IMPERSONATED = re.compile(r"/serviceAccounts/([^/:]+):generateAccessToken$")
+_BUCKETS = "--weights-bucket"
 # Roles of the set-up that hold for what its options name only.
 _NAMED_BY = {
-    permissions.PREVIEW_WEIGHTS: "--weights-bucket",
-    permissions.DEPLOY_WEIGHTS: "--weights-bucket",
+    permissions.PREVIEW_WEIGHTS: _BUCKETS,
+    permissions.DEPLOY_WEIGHTS: _BUCKETS,
     permissions.DEPLOY_SECRETS: "--secret",
     **dict.fromkeys(permissions.OF_DOMAINS, "--domain"),
 }
@@ -80,7 +81,8 @@ def _problem(name: str, place: str, account: str) -> Problem:
     role = next((item for item in holding if item in limited), holding[0])
     listed = " or ".join(item.id for item in holding)
     if option := _NAMED_BY.get(role):
-        repair = f"the role {listed} holds it, for what `bezel init` names: run it again with {option} NAME."
+        repair = f"the role {listed} holds it, for what `bezel init` names: run it again with {option} NAME"
+        repair += ", for every bucket, a door's too." if option == _BUCKETS else "."
     elif role in limited:
         unlimited = "grant any role" if role in permissions.LIMITED else "read any secret"
         repair = (

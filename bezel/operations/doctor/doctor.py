@@ -19,6 +19,7 @@ from bezel.operations.doctor.causes import NEEDS_LOGIN, Cause, causes_of, rows_o
 from bezel.operations.doctor.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.doctor.cloud_checks import cloud_jobs
 from bezel.operations.doctor.local_checks import local_jobs, plan_stacks, project_check
+from bezel.operations.doctor.pipeline_checks import pipeline_jobs
 from bezel.operations.doctor.stack_choice import chosen_stacks
 from bezel.operations.doctor.verdict.entry import google_checks, report_file
 from bezel.operations.results import Result, format_count
@@ -101,6 +102,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
         jobs = [
             *cloud_jobs(context, client, plans),
             *address_jobs(context, client, plans),
+            *pipeline_jobs(context, client, plans),
             *access_jobs(context, stacks, arguments.deadline),
         ]
         if is_logged_in:
