@@ -84,7 +84,9 @@ class DoorBucket(StateBucket):
             return read_keys(content), generation
         except KeyFileError as error:
             address = f"{self.url}/{KEY_OBJECT}"
-            consequence = f"expected a file of keys ({error}); the door admits none meanwhile."
+            consequence = (
+                f"expected a file of keys ({error}); the keys of before hold for 5 minutes, then none is admitted."
+            )
             command = f"`gcloud storage rm {shell_word(address)}`"
             repair = f"write an earlier one back, or delete it and make the keys anew: {command}."
             raise UserError(Problem(address, None, consequence, repair)) from None

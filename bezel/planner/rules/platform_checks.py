@@ -148,7 +148,7 @@ def check_access(access: Access) -> Iterator[Problem]:
                 key,
                 member,
                 "it would open the service to everyone, and only this list would show it.",
-                f"name the callers, or write `{setting('access')}: {{public: true}}`.",
+                "name the callers" + ("." if access.keys else f", or write `{setting('access')}: {{public: true}}`."),
             )
         elif refusal := member_problem(member):
             yield Problem(key, member, *refusal)
