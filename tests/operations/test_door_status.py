@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from bezel.operations.doctor.access_checks import access_jobs
+from bezel.operations.status.door_log import MEANINGS
 from bezel.operations.status.status import StackStatus, StatusArguments, status
+from bezel_door.archive import door_archive
 from tests.support.operations.deployed import (
     DOOR,
     SERVICE,
@@ -98,6 +100,11 @@ def test_door_whose_log_is_not_readable_stays_ready_with_the_reason(cloud: Deplo
     shown = of(cloud, {}).door
     assert shown is not None
     assert (shown.verdict, "its log could not be read" in shown.reasons[0]) == ("ready", True)
+
+
+def test_lines_that_are_judged_are_those_that_the_shipped_door_writes() -> None:
+    program = door_archive()
+    assert [begin for begin in MEANINGS if begin.removesuffix("40").encode() not in program] == []
 
 
 def test_doctor_names_a_door_that_does_not_serve(cloud: Deployed) -> None:

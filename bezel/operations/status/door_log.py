@@ -37,13 +37,13 @@ class DoorFailure(NamedTuple):
     is_served: bool = False
 
 
-# The begin of a line -> what it means.
-_MEANINGS: Final = {
+MEANINGS: Final = {
     "the keys cannot be read: ": DoorFailure("it cannot read its keys; after 5 minutes callers get 503 ({})"),
     "the platform in front of the server answered HTTP 40": DoorFailure("the server refuses it: callers get 502 ({})"),
     "the metadata server ": DoorFailure("it gets no identity: callers get 502 ({})"),
     "counts cannot be exchanged: ": DoorFailure("it cannot exchange the use of keys ({})", is_served=True),
 }
+"""The begin of a line -> what it means."""
 _FIELDS = ("textPayload", "jsonPayload.message")
 
 
@@ -53,7 +53,7 @@ def read_failures(context: Context, door: DeployedService) -> tuple[DoorFailure,
     Raises:
         RestError: Cloud Logging refused, or did not answer.
     """
-    texts = " OR ".join(f"{field}:{quote_value(text)}" for text in _MEANINGS for field in _FIELDS)
+    texts = " OR ".join(f"{field}:{quote_value(text)}" for text in MEANINGS for field in _FIELDS)
     query = f"{service_filter(door, (), ('container',))} AND ({texts} OR {_SERVED_TERM})"
     bounded = narrow_filter(query, since=rfc3339(context.clock.now() - WINDOW_SECONDS))
     return judge_lines(read_page(context, context.google, door.project, bounded).entries)
@@ -67,11 +67,11 @@ def judge_lines(entries: Iterable[LogEntry]) -> tuple[DoorFailure, ...]:
         at = unix(entry.time) or 0.0
         if _SERVED.fullmatch(entry.text):
             served = max(served, at)
-        begin = next((text for text in _MEANINGS if entry.text.startswith(text)), "")
+        begin = next((text for text in MEANINGS if entry.text.startswith(text)), "")
         if begin:
             newest.setdefault(begin, (at, entry.text))
     return tuple(
         meaning._replace(text=meaning.text.format(clean_text(newest[begin][1], _TEXT)))
-        for begin, meaning in _MEANINGS.items()
+        for begin, meaning in MEANINGS.items()
         if begin in newest and newest[begin][0] + _BESIDE_SECONDS > served
     )

@@ -5,7 +5,9 @@ import ssl
 
 import pytest
 
-from bezel_door.http1.client import BrokenError, ServerConnections, UnreachableError, address_of
+from bezel_door.http1.client import BrokenError, ServerConnections, UnreachableError, address_of, place_of
+from bezel_door.main import Door, VariableError
+from bezel_door.request_log import RequestLog
 
 HEADERS = [(b"host", b"server")]
 
@@ -138,3 +140,16 @@ def test_a_url_is_https_or_of_this_machine():
     for url in ("http://llm.example", "https://user@llm.example", "https://llm.example?x", "ftp://llm.example", ""):
         with pytest.raises(ValueError, match="https URL"):
             address_of(url)
+
+
+@pytest.mark.parametrize("text", ["127.250.0.2", ":443", "llm.example:", "llm.example:0", "llm.example:65536", "a:٤"])
+def test_a_place_has_a_host_and_a_port(text):
+    assert place_of("127.250.0.2:443") == ("127.250.0.2", 443)
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        place_of(text)
+
+
+def test_a_door_names_each_wrong_variable():
+    variables = {"DOOR_UPSTREAM": "http://llm.example", "DOOR_CONNECT_TO": "llm", "DOOR_BUCKET": "acme-door"}
+    with pytest.raises(VariableError, match="DOOR_CONNECT_TO: expected HOST:PORT; DOOR_UPSTREAM: expected the https"):
+        Door(variables, RequestLog(print))
