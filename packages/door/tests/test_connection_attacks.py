@@ -75,7 +75,7 @@ def test_requests_of_a_caller_who_does_not_read_wait_and_none_is_lost():
 
 
 @pytest.mark.parametrize(("events", "estimated"), [(1, 0), (200, 1)])
-def test_a_stream_that_its_caller_does_not_read_is_estimated_when_it_leaves(events, estimated):
+def test_a_stream_that_its_caller_does_not_read_is_estimated(events, estimated):
     async def stream(received):
         await received.begin_stream()
         usage = {"prompt_tokens": 3, "completion_tokens": 1}
