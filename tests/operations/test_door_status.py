@@ -78,6 +78,7 @@ NO_INSTANCE = "the platform in front of the server answered HTTP 503"
         ([door_line(NO_KEYS, 60), served_line(58)], "failing", "HTTP 403 for keys.json"),
         ([door_line(REFUSED, 9), served_line(9, 502)], "failing", "the server refuses it: callers get 502"),
         ([door_line(NO_COUNTS, 60), served_line(60)], "degraded", "it cannot exchange the use of keys"),
+        ([door_line("the server cannot be reached: gaierror", 9)], "failing", "it does not reach the server"),
         ([door_line("the metadata server answered HTTP 500", 1)], "failing", "it gets no identity"),
         ([door_line(NO_KEYS, 60), served_line(30)], "ready", ""),
         ([door_line(REFUSED, 60), served_line(30, 502)], "failing", "the server refuses it"),

@@ -49,7 +49,10 @@ def _door(context: Context, deployment: Deployment) -> Iterable[Check]:
     elif door.verdict == "ready":
         yield check("access", subject, "ok", f"{door.url} is ready for callers by key")
     elif door.verdict in {"failing", "degraded"}:
-        repair = f"`pulumi up --refresh --stack {shell_word(deployment.stack)}` grants its account again what it needs."
+        repair = (
+            f"`pulumi up --refresh --stack {shell_word(deployment.stack)}` makes grants again that are missing; "
+            f"`bezel endpoint {shell_word(deployment.stack)}` shows whether an address answers."
+        )
         text = f"it runs, but {'; '.join(door.reasons)}"
         yield check("access", subject, "problem", text, repair)
     else:

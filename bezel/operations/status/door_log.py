@@ -40,6 +40,7 @@ class DoorFailure(NamedTuple):
 MEANINGS: Final = {
     "the keys cannot be read: ": DoorFailure("it cannot read its keys; after 5 minutes callers get 503 ({})"),
     "the platform in front of the server answered HTTP 40": DoorFailure("the server refuses it: callers get 502 ({})"),
+    "the server cannot be reached: ": DoorFailure("it does not reach the server: callers get 503 ({})"),
     "the metadata server ": DoorFailure("it gets no identity: callers get 502 ({})"),
     "counts cannot be exchanged: ": DoorFailure("it cannot exchange the use of keys ({})", is_served=True),
 }

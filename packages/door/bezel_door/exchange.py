@@ -103,7 +103,8 @@ class Exchange:
             except GoogleError as error:
                 parts.log.event("ERROR", str(error))
                 raise RefusedError(refusals.no_identity()) from None
-            except UnreachableError:
+            except UnreachableError as error:
+                parts.log.event("WARNING", f"the server cannot be reached: {error}")
                 raise RefusedError(refusals.unreachable()) from None
             if self._call.is_gone:
                 connection.abort()

@@ -175,6 +175,16 @@ def test_a_page_of_the_platform_becomes_an_error_of_the_door():
     assert (answer.headers["retry-after"], usage.failures, usage.prompt_tokens) == ("10", 1, 0)
 
 
+def test_a_server_that_does_not_listen_is_named_in_the_log():
+    async def steps(door):
+        door.upstream.close()
+        return (await door.ask()).document()["error"]["code"], [line["message"] for line in door.lines]
+
+    code, lines = run(None, steps)
+    assert code == "service_unreachable"
+    assert "the server cannot be reached: ConnectionRefusedError" in lines
+
+
 def test_an_identity_that_is_refused_is_renewed_once():
     async def refuse_first(received):
         if received.headers["x-serverless-authorization"].endswith(".1"):
