@@ -46,6 +46,10 @@ REFUSED = {
     "keys of a public service": (
         {"access": KEYS | {"public": True}, "cost": WIDE}, "bezel:access.public", "past the door", "remove it",
     ),
+    "keys beside everyone": (
+        {"access": KEYS | {"invokers": ["allUsers"]}, "cost": WIDE},
+        "bezel:access.invokers.0", "open the service to everyone", "name the callers.",
+    ),
     "keys of an internal service": (
         {"access": KEYS | {"ingress": "internal"}, "smoke": {"inside": True}, "cost": WIDE},
         "bezel:access.ingress", "get 404", "write all",
