@@ -149,6 +149,27 @@ def test_billable_time_outlives_its_daemon_and_ends_with_the_project(tmp_path):
         assert bill_by_a_daemon(store, NOW + 36_000, 1.0)[0] == 6.0
 
 
+def test_requests_outlive_their_daemon_and_end_with_the_project(tmp_path):
+    async def count_by_a_daemon(store, time, number):
+        cloud = Cloud({"limits": {"cpu": "4"}})
+        cloud.pace.time, cloud.store = time, store
+        use = ServiceUseSampler(cloud)
+        use.resume()
+        for _ in range(number):
+            use.add_request(REVISION, 200)
+        cloud.pace.time += 60
+        await use.close()
+        cloud.pace.time += 120
+        return {series.response_code: sum(each.value for each in samples) for series, samples in use.series().items()}
+
+    with contextlib.closing(Store(tmp_path / "store")) as store:
+        assert asyncio.run(count_by_a_daemon(store, NOW, 3)) == {"200": 3}
+        assert asyncio.run(count_by_a_daemon(store, NOW + 3600, 2)) == {"200": 5}
+        assert asyncio.run(count_by_a_daemon(store, NOW + 7200, 0)) == {"200": 5}
+        store.clear()
+        assert asyncio.run(count_by_a_daemon(store, NOW + 36_000, 0)) == {}
+
+
 @pytest.mark.slow
 def test_the_sum_of_billable_time_stays_however_many_samples_there_are(cloud_run):
     use = ServiceUseSampler(cloud_run)

@@ -7,8 +7,8 @@ As Google's list of metrics documents for `container/instance_count`, `container
 ends, and only where it reached an instance: one that was refused before, such as a 429, is in the request log alone.
 A revision that never had an instance has no series;
 an interval without billable time has no point. Instances that are billed by request have no billable time here, as
-localcloud does not measure the time of their requests. A daemon that starts knows the billable time of those before it,
-in fewer samples, and no other earlier sample.
+localcloud does not measure the time of their requests. A daemon that starts knows the billable time and the requests of
+those before it, in fewer samples, and no earlier sample of instances.
 """
 
 import random
@@ -25,12 +25,12 @@ BILLABLE = "run.googleapis.com/container/billable_instance_time"
 REQUESTS = "run.googleapis.com/request_count"
 _LATEST = 120.0  # seconds of the platform's time
 _MOST_SAMPLES = 4096  # of a series; older ones are merged
-_MOST_STORED = 64  # of a revision's billable time: its row is written with each sample
-_BILLED = "billedTime"
+_MOST_STORED = 64  # of a revision's billable time or requests: their row is written with each sample
+_BILLED, _REQUESTED = "billedTime", "requestCount"
 
 
 class ServiceUseSampler(Sampler):
-    """The samples since the daemon's start, and the billable time since the project's."""
+    """The samples since the daemon's start; billable time and requests since the project's."""
 
     subject = "the instances of services"
 
@@ -38,16 +38,19 @@ class ServiceUseSampler(Sampler):
         super().__init__(cloud)
         self._samples: dict[RevisionSeries, list[Sample]] = {}
         self._billed: dict[str, float] = {}
-        self._stored: dict[str, list[Sample]] = {}
-        self._unwritten: set[str] = set()
+        self._stored: dict[tuple[str, str], list[Sample]] = {}
+        self._unwritten: set[tuple[str, str]] = set()
         self._requests = Counter[tuple[str, int]]()
         self._since = cloud.pace.now()
 
     def resume(self) -> None:
-        """Read the billable time of earlier daemons, and start sampling."""
-        for revision, row in self._cloud.store.rows(_BILLED):
-            self._stored[revision] = [Sample(*each) for each in row["samples"]]
-            self._samples[_key(BILLABLE, revision)] = [*self._stored[revision]]
+        """Read the billable time and the requests of earlier daemons, and start sampling."""
+        for table in (_BILLED, _REQUESTED):
+            for name, row in self._cloud.store.rows(table):
+                samples = self._stored[table, name] = [Sample(*each) for each in row["samples"]]
+                revision, _, status = name.partition(" ")
+                metric = BILLABLE if table == _BILLED else REQUESTS
+                self._samples[_key(metric, revision, response_code=status)] = [*samples]
         self._since = self._cloud.pace.now()
         super().resume()
 
@@ -67,7 +70,9 @@ class ServiceUseSampler(Sampler):
                     self._bill(revision, use.seconds, start, now)
         requests, self._requests = self._requests, Counter()
         for (revision, status), number in requests.items():
-            self._add(_key(REQUESTS, revision, response_code=str(status)), Sample(start, now, number))
+            sample = Sample(start, now, number)
+            self._add(_key(REQUESTS, revision, response_code=str(status)), sample)
+            self._keep((_REQUESTED, f"{revision} {status}"), sample)
         self._write()
 
     def add_request(self, revision: str, status: int) -> None:
@@ -101,15 +106,19 @@ class ServiceUseSampler(Sampler):
         self._billed[revision] = seconds
         sample = Sample(start, now, more)
         self._add(_key(BILLABLE, revision), sample)
-        self._stored[revision] = _with(self._stored.get(revision, []), sample, _MOST_STORED)
-        self._unwritten.add(revision)
+        self._keep((_BILLED, revision), sample)
+
+    def _keep(self, row: tuple[str, str], sample: Sample) -> None:
+        """Add a sample to a row of the file, by its table and its key."""
+        self._stored[row] = _with(self._stored.get(row, []), sample, _MOST_STORED)
+        self._unwritten.add(row)
 
     def _write(self) -> None:
-        """Store the billable time; on a full disk with a later sample."""
+        """Store billable time and requests; on a full disk with a later sample."""
         try:
-            for revision in sorted(self._unwritten):
-                self._cloud.store.put(_BILLED, revision, {"samples": self._stored[revision]})
-                self._unwritten.discard(revision)
+            for table, key in sorted(self._unwritten):
+                self._cloud.store.put(table, key, {"samples": self._stored[table, key]})
+                self._unwritten.discard((table, key))
         except sqlite3.Error as error:
             if not is_full(error):
                 raise
