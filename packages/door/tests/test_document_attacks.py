@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from door_support.running import CHAT, running_door
+from door_support.running import CHAT, MADE, running_door
 
 IDENTITY = "eyJhbGciOiJSUzI1NiJ9.e30.sig"
 ASKED = {"model": "gemma", "messages": []}
@@ -166,3 +166,18 @@ def test_no_options_of_a_stream_turn_the_counting_off(options):
     passed, usage = asyncio.run(inside())
     assert (usage.prompt_tokens, usage.completion_tokens, usage.estimated_requests) == (3, 5, 0)
     assert b'"content":"x"' in passed
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"), [("expires", "expired_api_key"), ("revoked", "revoked_api_key"), ("", "invalid_api_key")]
+)
+def test_a_key_that_is_refused_has_the_words_that_clients_look_for(ended, code):
+    async def steps(door):
+        refused = door.add_key(**({ended: MADE} if ended else {}))
+        if not ended:
+            refused = refused[:-1] + ("A" if refused[-1] != "A" else "E")
+        return await door.ask(key=refused)
+
+    refusal = run(steps)
+    assert (refusal.status, refusal.code) == (401, code)
+    assert refusal.document()["error"]["message"].startswith("Incorrect API key provided.")

@@ -85,7 +85,8 @@ _KEYS = {
 def wrong_key(reason: KeyRefusal) -> Refusal:
     """The refusal of a key."""
     code, text = _KEYS[reason]
-    return Refusal(401, code, text)
+    # OpenAI's own words, by which LiteLLM tells a wrong key from a wrong request.
+    return Refusal(401, code, f"Incorrect API key provided. {text}")
 
 
 def two_keys() -> Refusal:
