@@ -74,7 +74,7 @@ class DoorApp:
         if call.head.method.decode() != route.method:
             raise RefusedError(refusals.wrong_method(route.method))
         key_id, key = await self._admit(call)
-        asked = await self._document(call, route)
+        asked = await self._document(call, route, key_id)
         name = asked.model if asked else None
         if key.models and asked is not None and name not in key.models:
             self._parts.ledger.refuse(key_id, self._parts.clock())
@@ -100,7 +100,7 @@ class DoorApp:
             raise RefusedError(refusals.many_wrong_keys(wait) if wait else refusals.wrong_key(judged))
         return judged
 
-    async def _document(self, call: Call, route: Route) -> RequestDocument | None:
+    async def _document(self, call: Call, route: Route, key_id: str) -> RequestDocument | None:
         if route.method != "POST":
             if not call.head.framing.is_empty:
                 raise RefusedError(refusals.malformed_request("A GET has no body here."))
@@ -109,7 +109,7 @@ class DoorApp:
         if media_type != b"application/json":
             raise RefusedError(refusals.wrong_media_type())
         try:
-            return read_request(await call.read_body(MOST_BODY), route.api)
+            return read_request(await call.read_body(MOST_BODY, key_id), route.api)
         except DocumentError as error:
             raise RefusedError(refusals.unreadable_body(str(error))) from None
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel_door.http1.bodies import BodyError, ChunkedReader, LengthReader
+from bezel_door.http1.server import Bodies
 
 NEXT = b"GET / HTTP/1.1\r\n"
 
@@ -46,3 +47,19 @@ def test_a_body_of_a_length_ends_there_and_not_before():
     short.take(b"hell")
     with pytest.raises(BodyError, match="1 bytes are missing"):
         short.end()
+
+
+def test_one_holder_has_half_of_the_memory_of_bodies_at_most():
+    bodies = Bodies(100)
+    assert [bodies.take(30, "a"), bodies.take(30, "a"), bodies.take(20, "a")] == [True, False, True]
+    assert bodies.take(50, "b")
+    assert not bodies.take(1)
+    bodies.give_back(30, "a")
+    assert [bodies.take(31, "a"), bodies.take(30, "a")] == [False, True]
+
+
+def test_the_server_s_answers_share_what_is_free():
+    bodies = Bodies(100)
+    assert [bodies.take(80), bodies.take(21), bodies.take(20)] == [True, False, True]
+    bodies.give_back(100)
+    assert bodies.take(100)

@@ -6,6 +6,7 @@ that is not plain HTTP/1.1 gets its refusal, and the connection ends.
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, cast
@@ -33,21 +34,29 @@ class ClientGoneError(Exception):
 
 
 class Bodies:
-    """Bytes of bodies that the process holds at a time."""
+    """Bytes of bodies that the process holds at a time, of which one holder has half at most.
+
+    Requests of one key that arrive slowly leave the other half to the others.
+    """
 
     def __init__(self, most: int) -> None:
-        self._free = most
+        self._free, self._share = most, most // 2
+        self._held = Counter[str]()
 
-    def take(self, size: int) -> bool:
-        """Reserve bytes; False where there are not as many."""
-        if size > self._free:
+    def take(self, size: int, holder: str = "") -> bool:
+        """Reserve bytes; False where there are not as many, for all or for this holder."""
+        if size > self._free or (holder and self._held[holder] + size > self._share):
             return False
         self._free -= size
+        self._held[holder] += size
         return True
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, size: int, holder: str = "") -> None:
         """Free reserved bytes."""
         self._free += size
+        self._held[holder] -= size
+        if not self._held[holder]:
+            del self._held[holder]
 
 
 class Call:
@@ -72,14 +81,18 @@ class Call:
         self._closes = False
         self._has_body = head.method != b"HEAD"  # a body would be read as the next response
 
-    async def read_body(self, most: int) -> bytes:
+    async def read_body(self, most: int, holder: str) -> bytes:
         """Read the whole body.
+
+        Args:
+            most: Bytes that it may have.
+            holder: Who holds them meanwhile, as to `Bodies`.
 
         Raises:
             RefusedError: It is too large, or does not arrive.
             ClientGoneError: The caller closed its connection.
         """
-        return await self._connection.read_body(self.head, most)
+        return await self._connection.read_body(self.head, most, holder)
 
     def respond(self, status: int, headers: Headers, body: bytes, *, closes: bool = False) -> None:
         """Send a whole response."""
@@ -158,6 +171,7 @@ class CallerConnection(asyncio.Protocol):
         self._content = bytearray()  # not pieces: one takes 50 bytes, and a chunk may have two
         self._reserved = 0
         self._most: int | None = None
+        self._holder = ""
         self._failure: Refusal | None = None
         self._arrival: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -185,7 +199,7 @@ class CallerConnection(asyncio.Protocol):
         self._is_closed = True
         self._transport.close()
 
-    async def read_body(self, head: RequestHead, most: int) -> bytes:
+    async def read_body(self, head: RequestHead, most: int, holder: str) -> bytes:
         """Read the whole body of the present request.
 
         Raises:
@@ -197,7 +211,7 @@ class CallerConnection(asyncio.Protocol):
         length = head.framing.length
         if length is not None and length > most:
             raise RefusedError(refusals.too_large(most))
-        self._most = most
+        self._most, self._holder = most, holder
         if self._reader is None or self._reader.is_complete:
             return bytes(self._content)
         self._check_size()  # what has arrived takes memory, not what is announced
@@ -398,13 +412,13 @@ class CallerConnection(asyncio.Protocol):
         self._linger()
 
     def _reserve(self, size: int) -> bool:
-        if not self._bodies.take(size):
+        if not self._bodies.take(size, self._holder):
             return False
         self._reserved += size
         return True
 
     def _release(self) -> None:
-        self._bodies.give_back(self._reserved)
+        self._bodies.give_back(self._reserved, self._holder)
         self._reserved = 0
 
     def _wait(self, seconds: float, action: Callable[[], None]) -> None:
