@@ -128,6 +128,14 @@ def test_a_counter_of_the_next_process_may_appear_later(cloud: Deployed, prometh
     assert count_of(read(cloud, since="24h"), "2xx") == 2 * 12
 
 
+@pytest.mark.parametrize(("cluster", "notes"), [("__lease__", 1), ("__run__", 0)])
+def test_responses_that_a_machine_s_collector_leaves_out_are_named(
+    cloud: Deployed, prometheus: Prometheus, cluster: str, notes: int
+) -> None:
+    prometheus.scrape(TEXT, NOW - 5 * HOUR, cluster=cluster)
+    assert sum("of leased machines, the first responses" in note for note in read(cloud, since="24h").notes) == notes
+
+
 CALLS = re.compile(r"(?m)^http_requests_total.*\n")
 
 

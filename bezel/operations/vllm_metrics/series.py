@@ -21,11 +21,17 @@ from bezel.operations.vllm_metrics.promql import PromQl, Series
 from bezel.operations.vllm_metrics.served import CounterGrowth, HistogramGrowth, Served
 from bezel.operations.vllm_metrics.time_range import TimeRange
 from bezel.operations.vllm_metrics.unwritten import REVISION, unwritten_notes
+from bezel.planner.team.series_labels import CLUSTER_OF_LEASES
 from bezel_base.text.shell import shell_word
 from bezel_catalog.vllm.kept_series import KEPT_SERIES, KeptSeries
 
 COLLECTOR = "cloud-run-gmp-sidecar"
 """What the image of the collector beside a server is called."""
+# The collector of a machine writes a counter from its second sample on, without what it had counted by the first one.
+# vLLM's own counters exist before the first request; those of responses do not.
+_OF_LEASES = (
+    "of leased machines, the first responses of each kind, up to their first scrape, are in no number of requests"
+)
 _READERS = 8
 _MOST_RESTARTS = 8
 _LOOK_BACK = 86_400  # seconds before the time in which a server that ran may have no sample
@@ -103,6 +109,7 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
         return Served(when, notes=("nothing was written in this time",))
     processes = reader.processes()
     written = {each.labels.get(REVISION, "") for each in running}
+    lease_notes = (_OF_LEASES,) if any(each.labels.get("cluster") == CLUSTER_OF_LEASES for each in running) else ()
     with ThreadPoolExecutor(_READERS) as readers:
         asked_unwritten = readers.submit(unwritten_notes, context, deployment, when, written)
         asked_restarts = readers.submit(reader.restarts, processes)
@@ -136,7 +143,7 @@ def read_series(context: Context, deployment: Deployment, when: TimeRange, famil
         ],
         starts=sum(column[0] is None for column in _columns_by_target(processes or running, when).values()),
         restarts=number,
-        notes=(*reader.unsampled_notes(), *((note + more * unread,) if number else ()), *unwritten),
+        notes=(*lease_notes, *reader.unsampled_notes(), *((note + more * unread,) if number else ()), *unwritten),
         is_partial=bool(unwritten),
     )
 
