@@ -36,6 +36,7 @@ from bezel_door.usage_file import KeyUsage
 from tests.support.operations.deployed import NOW, Deployed, deployed_stack, live_service, service_resource, state_of
 from tests.support.operations.deployed import SERVICE as PATH
 from tests.support.operations.prometheus_server import Prometheus, with_collector
+from tests.support.rest.fake_google import Answer, Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -166,11 +167,16 @@ def two_stacks(cloud: Deployed) -> Result:
     return status(cloud.context, StatusArguments())
 
 
+def nothing_billed(call: Call) -> Answer | None:
+    """Cloud Monitoring's answer where it knows of no instance."""
+    return Answer(json={}) if call.path.endswith("/timeSeries") else None
+
+
 def over_time(cloud: Deployed, show: Callable[[Context], Result]) -> Result:
     """A result about the past of a stack, whose two servers ran yesterday and today."""
     collected = Prometheus()
     cloud.keep("dev", state_of(with_collector(), url="https://bezel-dev-abcdefghij-uk.a.run.app", model="gemma"))
-    cloud.server.routes[:0] = [collected.answer]
+    cloud.server.routes[:0] = [collected.answer, nothing_billed]
     for hours, instance in ((30, "a1"), (29, "a1"), (3, "b2")):
         collected.scrape(METRICS, NOW - hours * 3600, instance)
     return show(cloud.context)
