@@ -162,7 +162,8 @@ def test_every_provider_of_the_program_is_listed() -> None:
         for one in below(ResourceProvider)
         if one.__module__.startswith(("bezel_components.", "bezel_smoke.", "bezel_bootstrap."))
     }
-    assert {one for one in listed if not one.__subclasses__()} == set(PROVIDERS)
+    # Other tests make providers of their own of these.
+    assert {one for one in listed if listed.isdisjoint(one.__subclasses__())} == set(PROVIDERS)
 
 
 def test_values_of_a_provider_are_read() -> None:

@@ -71,7 +71,7 @@ REFUSED = [
     ("bezel://result/.hidden.json", "it is hidden"),
     ("bezel://result/other.json", "Repair: "),
     ("bezel://result/Pulumi.yaml", "Repair: "),
-    ("bezel://result/x%00y", "not the name of a file"),
+    ("bezel://result/x%00y", "a character that no terminal shows"),
     ("bezel://result/", "1 to 300 characters"),
     (f"bezel://result/{'x' * 400}", "1 to 300 characters"),
     ("bezel://docs/../secret", "no such document"),

@@ -40,6 +40,7 @@ DIFFERENT = {
     "ShortBenchmarkArgs": {"template"},
     "TrafficSwitchArgs": {"template"},
     "GlobalAddressArgs": {"labels"},
+    "DoorObservabilityArgs": {"labels"},
     "KeyDoorArgs": {"deletion_protection", "labels", "max_instances"},
     "TpuLeaseArgs": {"run_seconds"},
     "ServiceObservabilityArgs": {"labels"},
@@ -121,7 +122,7 @@ def program_of_all() -> None:
     settings = {"scaling": {"min_instances": 1}, "cost": cost, "observability": {**watched, **costs, "uptime": True}}
     VllmService("addressed", **CHAT, address={"domain": "llm.acme.example"})
     VllmService("kept", **CHAT, **settings)
-    VllmService("by-key", **CHAT, access={"keys": True})
+    VllmService("by-key", **CHAT, access={"keys": True}, observability=watched)
     terms = {**LEASED["lease"], "duration": "7d", "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5"}]}
     LeasedVllmService("by-day", **{**LEASED, "lease": terms}, observability=watched)
     fallback = {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"}

@@ -4,7 +4,7 @@ import pytest
 
 from bezel_localcloud.services.cloud_run.runtime.domain_place import variables_of_domain
 
-DOMAIN, AT = "llm.bezel.example", "127.250.0.2:443"
+DOMAIN, AT = "llm.acme.example", "127.250.0.2:443"
 PLACE = {"DOOR_CONNECT_TO": AT, "SSL_CERT_FILE": "/cloud/authority.pem"}
 
 
@@ -14,7 +14,7 @@ def balancers(*open_balancers):
 
 
 OTHER, PLAIN, OWN = (
-    ("https", "127.250.0.1:443", ["other.bezel.example"]),
+    ("https", "127.250.0.1:443", ["other.acme.example"]),
     ("http", "127.250.0.2:80", [DOMAIN]),
     ("https", AT, [DOMAIN]),
 )

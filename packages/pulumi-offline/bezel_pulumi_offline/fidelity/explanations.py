@@ -61,6 +61,11 @@ class Explanations:
         """Explanations whose difference did not occur."""
         return [", ".join(_where(entry)) for index, entry in enumerate(self.differences) if index not in self.met]
 
+    @property
+    def types_without_requests(self) -> frozenset[str]:
+        """Types of which no request is recorded."""
+        return frozenset(entry["resource"] for entry in self.not_recorded if entry["section"] == "requests")
+
     def unrecorded_types(self, resources: Collection[str], compared: Sequence[Compared]) -> list[str]:
         """Types that were not compared, or that were compared though listed as without a recording."""
         explained = {(entry["section"], entry["resource"]) for entry in self.not_recorded}

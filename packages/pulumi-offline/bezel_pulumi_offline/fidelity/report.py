@@ -19,8 +19,9 @@ def compare(folder: Path) -> tuple[list[Compared], Explanations]:
     recordings = read_recordings(folder)
     for name in sorted(recordings.others):
         print(f"not compared, as the stand-in has no such type: {name}")
-    with Comparison(recordings) as comparison:
-        return list(comparison.everything()), Explanations.read()
+    explanations = Explanations.read()
+    with Comparison(recordings, explanations.types_without_requests) as comparison:
+        return list(comparison.everything()), explanations
 
 
 def differences_without_explanation(compared: Sequence[Compared], explanations: Explanations) -> Iterator[str]:
