@@ -126,9 +126,17 @@ def test_a_startup_window_shorter_than_loading_takes_fails_the_revision(client, 
 
     def failure():
         message = json.dumps(client.update("twin", template(client, **short))["error"])
-        # The instances of the revisions before may still hold their GPUs: seen for 50 s, twice in some hundred runs.
+        # The instances of the revisions before may still hold their GPUs: seen for 200 s, thrice in some hundred runs.
         return "" if "Quota exceeded" in message else message
 
-    assert "failed the configured startup probe checks" in until(failure, 200)
+    try:
+        message = until(failure, 200)
+    except AssertionError:
+        entries = [
+            (each.get("labels", {}).get("instanceId", ""), each.get("textPayload")) for each in client.log("twin")
+        ]
+        lines = [f"{instance[:8]} {text}" for instance, text in entries]
+        pytest.fail("an instance of before holds its GPU; the log: " + "\n".join(lines[-200:]))
+    assert "failed the configured startup probe checks" in message
     assert client.service("twin")["latestReadyRevision"] == ready
     assert front.get("/health").status_code == 200

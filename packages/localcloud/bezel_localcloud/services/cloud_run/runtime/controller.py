@@ -241,6 +241,8 @@ class Controller:
                 raise failures.ContainerFailureError(f"Application exec likely failed: {error}.") from None
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
+            await instance.stop()
+            self._instances.remove(instance)
             raise
         except BaseException:
             await instance.stop()
