@@ -61,7 +61,11 @@ def test_what_is_watched_needs_its_api_and_alerts_have_an_unknown_price(part: st
         ({"metrics": True, "max_tpot_seconds": 0.05}, "observability.max_tpot_seconds", "without alerts"),
         ({"max_ttft_seconds": 2}, "observability.max_ttft_seconds", "without alerts"),
         ({"alerts": True, "metrics": True, "max_ttft_seconds": 3000}, "observability.max_ttft_seconds", "out of range"),
-        ({"alerts": True, "metrics": True, "max_tpot_seconds": 0.005}, "observability.max_tpot_seconds", "out of range"),
+        (
+            {"alerts": True, "metrics": True, "max_tpot_seconds": 0.005},
+            "observability.max_tpot_seconds",
+            "out of range",
+        ),
         ({"alerts": True, "metrics": True, "max_ttft_seconds": 0}, "observability.max_ttft_seconds", "out of range"),
         ({"alerts": True, "max_error_share": 1.5}, "observability.max_error_share", "out of range"),
         ({"alerts": True, "idle_hours": 48}, "observability.idle_hours", "out of range"),
