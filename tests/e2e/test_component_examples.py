@@ -50,27 +50,28 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runtime_identity": (),
     "scheduling_identity": ("runtime_identity",),
     "container_image": (),
-    "door.key_door": (),
     "metrics.configuration": ("runtime_identity",),
     "weights_bucket": ("runtime_identity",),
     "model_files": ("runtime_identity", "weights_bucket"),
     "cloud_run_gpu_service": SERVICE_NEEDS,
+    "door.key_door": (*SERVICE_NEEDS, "cloud_run_gpu_service"),
     "traffic_switch": (*SERVICE_NEEDS, "cloud_run_gpu_service"),
     "scaling_schedule": (*SERVICE_NEEDS, "cloud_run_gpu_service"),
     "tpu_lease": LEASE_NEEDS,
     "lease_hours": (*LEASE_NEEDS, "scheduling_identity", "tpu_lease"),
 }
+PROTECTED = ("identity_gateway", "door.key_door")  # no later example has them
 VALUES = ("vllm_container", "metrics.sidecar")  # in what the examples of services hold
 # A last argument of a service's example -> the same with the service open to deletion.
 UNPROTECTED = {
     argument: f"{argument}, deletion_protection=False"
-    for argument in ("request_concurrency=16", 'nodes=("10.64.0.5",)')
+    for argument in ("request_concurrency=16", 'nodes=("10.64.0.5",)', 'servers={"us-east4": "chat"}')
 }
 
 
 def example(module: str) -> str:
     """The example of a component with the names of this cloud, and the imports that its text leaves out."""
-    source = (COMPONENTS / f"{module}.py").read_text(encoding="utf-8")
+    source = (COMPONENTS / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     text = "\n".join(dedent(block) for block in BLOCK.findall(source))
     text = text.replace("acme-llm-models", BUCKET).replace("acme-llm", PROJECT).replace("sha256:…", DIGEST)
     return f"from bezel_components.{module} import *\n{text}"
@@ -125,7 +126,7 @@ def test_example_of_each_component_is_deployed(rehearsal: Rehearsal, shop: Progr
         deploy(shop, module, program_of(module))
         unchanged = shop.engine("preview", "--expect-no-changes")
         assert unchanged.code == 0, f"{module}:\n{unchanged.text}"
-        if module == "identity_gateway":  # no later example has it
+        if module in PROTECTED:
             unprotected = (unprotected_example(each) for each in (*earlier, module))
             deploy(shop, module, "\n".join(["import pulumi", *unprotected]))
     empty_bucket(rehearsal)

@@ -17,7 +17,7 @@ from bezel.planner.render.summary import plan_summary
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel_base.terminal.layout import lay_out
 from bezel_catalog.vllm.kept_series import KEPT_SERIES, RECORDED_SAMPLES, SAMPLES_ABOUT_A_SCRAPE, samples_of_scrape
-from tests.support.operations.collected_series import count_samples
+from tests.support.operations.scraped_text import count_samples
 from tests.support.planner.l4_stack import L4, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan, with_lease_changes
 from tests.support.policies.harness import SERVICE, service

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from bezel_components.metrics.run_monitoring import run_monitoring as configuration
-from bezel_localcloud.services.monitoring.collector.run_monitoring import run_monitoring
-from bezel_localcloud.services.monitoring.collector.scraper import Scraper, ScrapeResult
-from bezel_localcloud.services.monitoring.collector.written_samples import samples_counted
 from localcloud_support.in_process import PARENT, Project
+from tests.support.operations.scraped_text import scrape_text
 from tests.support.rest.fake_google import Answer, Call
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ class CollectedSeries:
 
     def scrape(self, text: str, at: float, instance: str = "a1") -> None:
         """Collect a `/metrics` text of an instance at a time."""
-        target, result = _scrape(text, instance, self._interval_seconds)
+        target, result = scrape_text(text, instance, self._interval_seconds)
         assert self.project.cloud.prometheus_series.write(at, target, result.samples, result.since) == []
 
     def scrape_server(self, url: str, at: float, instance: str = "a1") -> str:
@@ -57,30 +53,3 @@ class CollectedSeries:
             path = call.path.replace(_PATH, f"/monitoring/v1/{PARENT}/", 1)
             answer = self.project.call("GET", path, None, **call.query)
         return Answer(answer.status_code, json=answer.json())
-
-
-def count_samples(text: str) -> int:
-    """The samples that a collector writes of a `/metrics` text, as Google counts them."""
-    return samples_counted(_scrape(text, "a1", 30)[1].samples)
-
-
-def _scrape(text: str, instance: str, interval_seconds: int) -> tuple[dict[str, str], ScrapeResult]:
-    """The resource of an instance, and what its collector makes of its `/metrics` text."""
-    parsed = run_monitoring(configuration(port=8000, interval_seconds=interval_seconds))
-
-    async def fetch(_path: str, _seconds: float) -> str:
-        return text
-
-    target = {
-        "project_id": "acme",
-        "location": "us-east4",
-        "cluster": "__run__",
-        "namespace": "llm",
-        "job": parsed.job,
-        "instance": f"{instance}:8000",
-    }
-    labels = {"instanceId": instance, "revision_name": "llm-00002-abc", "service_name": "llm"}
-    scraper = Scraper(parsed.endpoints[0], parsed.limits, fetch, target, labels)
-    result = asyncio.run(scraper.scrape())
-    assert result.failure == ""
-    return target, result
