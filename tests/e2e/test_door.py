@@ -78,6 +78,7 @@ def requests_by_team(rehearsal: Rehearsal) -> dict[tuple[str, str], int]:
     return {(each["metric"]["team"], each["metric"]["status"]): int(each["value"][1]) for each in result}
 
 
+@pytest.mark.wide
 def test_keys_are_on_changed_and_off(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32})
     rehearsal.set("cost.max_hourly_usd", 2)

@@ -31,6 +31,7 @@ def two(grounds: KillHarness, tmp_path: Path) -> Iterator[RegionsStack]:
     made.stop_cloud()
 
 
+@pytest.mark.wide
 def test_regions_come_and_go_and_services_are_renamed_under_callers(stack: RegionsStack) -> None:
     """The first region, which answers them, is removed; another one is added; and the services get another name."""
     made = stack.deploy()
