@@ -34,7 +34,7 @@ class Monitored:
     """A deployed service, its Cloud Monitoring, and a clock that a wait moves on."""
 
     def __init__(self, cloud: Deployed) -> None:
-        self.cloud, self.now, self.told = cloud, NOW, list[str]()
+        self.cloud, self.now, self.messages = cloud, NOW, list[str]()
         self.series: dict[str, list[dict[str, Any]]] = {}
         self.refusals: dict[str, Answer] = {}
         self.interrupts = False
@@ -62,8 +62,8 @@ class Monitored:
 
     def read(self, *cells: Cell) -> dict[str, PlatformSeries]:
         clock = PlatformClock(now=lambda: self.now, pause=self.pause)
-        with Context(self.cloud.folder, self.cloud.context.environ, clock=clock, show=self.told.append) as context:
-            read = platform_series(context, context.deployment("dev"), URL, cells or (load(),), self.told.append)
+        with Context(self.cloud.folder, self.cloud.context.environ, clock=clock, show=self.messages.append) as context:
+            read = platform_series(context, context.deployment("dev"), URL, cells or (load(),), self.messages.append)
         return {one.of: one for one in read["run"]} if read else {}
 
 
@@ -92,7 +92,7 @@ def test_samples_stand_on_the_load_s_time_and_are_awaited(monitoring: Monitored)
     assert read["instances"].values == [4, 6, 1]
     assert read["gpu"].metric == "run.googleapis.com/container/gpu/utilizations"
     assert monitoring.now == NOW + 120
-    assert "waits for Cloud Monitoring's samples of the load, 2 min at most" in monitoring.told[0]
+    assert "waits for Cloud Monitoring's samples of the load, 2 min at most" in monitoring.messages[0]
     row = platform_row(list(read.values()))
     assert row == (
         "by Cloud Monitoring: GPU 40% (0% to 80%, 2 samples); GPU memory 91% (1 sample); "
@@ -105,7 +105,7 @@ def test_without_access_nothing_is_awaited_and_the_reason_is_said_once(monitorin
     for metric in ("gpu/utilizations", "gpu/memory_utilizations", "instance_count"):
         monitoring.refusals[metric] = refused
     read = monitoring.read()
-    assert (monitoring.now, monitoring.told) == (NOW, [])
+    assert (monitoring.now, monitoring.messages) == (NOW, [])
     row = platform_row(list(read.values()))
     assert row.startswith("by Cloud Monitoring: GPU and GPU memory and instances unknown (")
     assert row.count("denied") == 1

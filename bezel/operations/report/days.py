@@ -4,9 +4,7 @@ from datetime import UTC, date, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.operations.vllm_metrics import sample as names
-from bezel.operations.vllm_metrics.course import requests_of, whole
-from bezel.operations.vllm_metrics.latencies import latency_of
+from bezel.operations.vllm_metrics.course import traffic_of
 from bezel.operations.vllm_metrics.served import Served
 
 
@@ -22,7 +20,7 @@ class Day(BaseModel):
     generated_tokens: int | None
     ttft_p50: float | None = Field(description="seconds")
     ttft_p99: float | None = Field(description="seconds")
-    servers: int = Field(description="most servers at a time")
+    servers: int = Field(description="most servers that were sampled in one window")
 
 
 def days_of(served: Served) -> tuple[Day, ...]:
@@ -34,15 +32,4 @@ def days_of(served: Served) -> tuple[Day, ...]:
 
 
 def _day(served: Served, day: date, windows: slice) -> Day:
-    requests, failed = requests_of(served, windows)
-    ttft = latency_of(served, "ttft", windows)
-    return Day(
-        day=day,
-        requests=requests,
-        failed=failed,
-        prompt_tokens=whole(served.count(names.PROMPT, windows)),
-        generated_tokens=whole(served.count(names.GENERATED, windows)),
-        ttft_p50=ttft.p50,
-        ttft_p99=ttft.p99,
-        servers=max(served.servers[windows], default=0),
-    )
+    return Day(day=day, servers=max(served.servers[windows], default=0), **traffic_of(served, windows))

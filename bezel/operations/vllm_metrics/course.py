@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,23 +46,29 @@ def _window(served: Served, number: int) -> Window:
     begins_at, ends_at = utc(served.when.begins[number]), utc(served.when.ends[number])
     if begins_at is None or ends_at is None:
         raise AssertionError("a window has two ends")
-    here = slice(number, number + 1)
-    requests, failed = requests_of(served, here)
-    ttft = latency_of(served, "ttft", here)
     waiting, usage = (served.gauges.get(name) for name in (names.WAITING, names.KV_USAGE))
     return Window(
         begins_at=begins_at,
         ends_at=ends_at,
         servers=served.servers[number] if served.servers else 0,
-        requests=requests,
-        failed=failed,
-        prompt_tokens=whole(served.count(names.PROMPT, here)),
-        generated_tokens=whole(served.count(names.GENERATED, here)),
-        ttft_p50=ttft.p50,
-        ttft_p99=ttft.p99,
+        **traffic_of(served, slice(number, number + 1)),
         waiting=None if waiting is None else waiting[number],
         kv_cache_usage=None if usage is None else usage[number],
     )
+
+
+def traffic_of(served: Served, windows: slice) -> dict[str, Any]:
+    """What a `Window` and a `Day` say of the traffic in some windows, by the names of their fields."""
+    requests, failed = requests_of(served, windows)
+    ttft = latency_of(served, "ttft", windows)
+    return {
+        "requests": requests,
+        "failed": failed,
+        "prompt_tokens": whole(served.count(names.PROMPT, windows)),
+        "generated_tokens": whole(served.count(names.GENERATED, windows)),
+        "ttft_p50": ttft.p50,
+        "ttft_p99": ttft.p99,
+    }
 
 
 def requests_of(served: Served, windows: slice = ALL) -> tuple[int | None, int | None]:

@@ -222,7 +222,7 @@ class _StackPlan:
         if self.address is None:
             return ()
         certificate = (
-            f"The door of the keys calls {self.address.url}: it answers with 502 until the certificate there is issued."
+            f"The door of the keys calls {self.address.url}: it answers with 503 until the certificate there is issued."
         )
         return (*address_warnings(self.settings), *([certificate] if self.door else []))
 
