@@ -121,11 +121,38 @@ def test_what_is_no_single_event_of_a_usual_size_is_left_to_the_parsers(piece: b
 
 
 @pytest.mark.parametrize(
-    "data", [b'{"choices":[]}', b'{"content":""}', b'{"content":"a","text":"b"}', b'{"content":"\\n"}']
+    "data", [b'{"choices":[]}', b'{"content":""}', b'{"content":"a","text":"b","reasoning":"c"}', b'{"content":"\\n"}']
 )
-def test_nothing_is_like_an_event_without_one_plain_text(data: bytes) -> None:
+def test_nothing_is_like_an_event_without_one_or_two_plain_texts(data: bytes) -> None:
     counted: list[int] = []
     assert Alike.learn(data, counted.append) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "counts"),
+    [
+        ((b" tok", b" tok"), True),
+        ((b"a", b"another, longer"), True),
+        ((b'\\"', b"\\n\\\\"), True),
+        ((b'a\\",\\"reasoning_content\\":\\"', b"b"), True),
+        ((b"", b"a"), False),
+        ((b"a", b""), False),
+        ((b"a\\", b"b"), False),
+        ((b"a", b"\\"), False),
+        ((b'a","reasoning_content":"b', b"c"), False),
+        ((b"a", b'","reasoning_content":"'), False),
+        (("é".encode(), b"a"), False),
+        ((b"a", b"\\u00e9"), False),
+    ],
+)
+def test_an_event_that_repeats_its_text_counts_if_both_are_plain(texts: tuple[bytes, bytes], counts: bool) -> None:
+    event = b'{"choices":[{"delta":{"reasoning":"%b","reasoning_content":"%b"}}]}'
+    counted: list[int] = []
+    alike = Alike.learn(event % (b"one", b"one"), counted.append)
+    assert alike is not None
+    whole = b"data:" + event % texts + b"\n\n"
+    assert (alike.event(7, whole), is_framed(alike, chunk(whole))) == (counts, counts)
+    assert counted == [7, 7] * counts
 
 
 ALIKE = [HEAD, chunk(ROLE + TOKEN), *[chunk(TOKEN)] * 20]
