@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bench_support.runs import noise
 from bezel_bench.metrics import statistics
+from bezel_bench.metrics.statistics import Series
 
 
 @pytest.mark.parametrize(
@@ -26,23 +27,33 @@ def test_a_quantile_outside_of_the_tables_is_refused():
 
 
 def test_percentiles_come_from_every_value():
-    spread = statistics.distribution(np.arange(1, 1002, dtype=float)[::-1], "ms")
+    spread = statistics.distribution(Series(np.arange(1, 1002, dtype=float)[::-1]), "ms")
     assert (spread.p50, spread.p90, spread.p95, spread.p99, spread.p999) == (501, 901, 951, 991, 1000)
     assert (spread.min, spread.max, spread.mean, spread.n) == (1, 1001, 501, 1001)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 99, 1000, 10_007])
+def test_percentiles_are_those_of_numpy_to_the_last_bit(count):
+    values = np.random.default_rng(count).exponential(size=count)
+    for share in (0.0, 0.3, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0):
+        numpys = float(np.quantile(values, share))
+        assert (Series(values).percentile(share), statistics.percentile(values, share)) == (numpys, numpys)
+    with pytest.raises(ValueError, match="at least one value"):
+        statistics.percentile(values[:0], 0.5)
+
+
 def test_a_percentile_that_no_value_lies_above_is_left_out():
-    spread = statistics.distribution(np.arange(99, dtype=float), "ms")
+    spread = statistics.distribution(Series(np.arange(99, dtype=float)), "ms")
     assert spread.p95 is not None
     assert spread.p99 is None
-    assert statistics.distribution(np.arange(100, dtype=float), "ms").p99 is not None
+    assert statistics.distribution(Series(np.arange(100, dtype=float)), "ms").p99 is not None
 
 
 @pytest.mark.parametrize(
     "values", [[5.0], [0.0, 0.0], [0.0, 3.0], [1e-9, 1e9, 1e9], [7.0] * 50 + [math.nextafter(7, 8)]]
 )
 def test_a_histogram_holds_every_value_once(values):
-    spread = statistics.distribution(np.array(values), "ms")
+    spread = statistics.distribution(Series(np.array(values)), "ms")
     assert sum(spread.histogram.counts) == len(values)
     assert spread.histogram.edges[0] <= min(values)
     assert spread.histogram.edges[-1] >= max(values)
@@ -59,7 +70,7 @@ def test_intervals_of_repeats_hold_the_truth_as_often_as_they_say():
 
 def test_one_repeat_has_no_interval():
     assert statistics.of_repeats([1.0]) is None
-    assert statistics.of_sections(np.ones(19), np.mean) is None
+    assert statistics.of_sections(Series(np.ones(19)), lambda part: part.mean) is None
 
 
 @pytest.mark.slow
@@ -73,7 +84,7 @@ def test_neighbours_that_follow_each_other_widen_the_interval():
             level = 0.9 * level + dice.gauss(0, 1)
             values.append(level)
         series = np.array(values)
-        low, high = statistics.of_sections(series, lambda part: float(part.mean()))
+        low, high = statistics.of_sections(Series(series), lambda part: part.mean)
         inside += low <= 0 <= high
         naive += abs(series.mean()) <= 1.96 * series.std() / math.sqrt(len(series))
     assert inside >= 52

@@ -22,7 +22,6 @@ from bezel_bench.metrics.metric_inputs import (
     MetricInputs,
     NotMeasurableError,
 )
-from bezel_bench.result.columns import Floats
 from bezel_bench.result.records import Distribution, Metric
 
 _STATISTICS = (
@@ -76,21 +75,21 @@ def measure(inputs: MetricInputs) -> dict[str, Metric]:
 
 def _latency(name: str, statistic: str, share: float | None, inputs: MetricInputs) -> MeasuredFigure:
     """Compute a statistic of a latency: the mean, or the percentile of `share`."""
-    values = inputs.latencies[name]
+    series = inputs.latencies[name]
     if len(inputs.counted_rows) == 0:
         raise NotMeasurableError(NO_SUCCESS)
-    if len(values) == 0 and not inputs.generates:
+    if len(series) == 0 and not inputs.generates:
         raise NotMeasurableError(NO_GENERATION)
-    if len(values) == 0:
+    if len(series) == 0:
         raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted_rows["first"] > 0).any() else NO_TEXT)
     needed = statistics.values_needed(share) if share else 1
-    if len(values) < needed:
-        raise NotMeasurableError(f"too few values ({len(values)}): {statistic} needs {needed}")
+    if len(series) < needed:
+        raise NotMeasurableError(f"too few values ({len(series)}): {statistic} needs {needed}")
 
-    def figure(part: Floats) -> float:
-        return float(part.mean()) if share is None else statistics.percentile(part, share)
+    def figure(part: statistics.Series) -> float:
+        return part.mean if share is None else part.percentile(share)
 
-    return MeasuredFigure(figure(values), len(values), statistics.of_sections(values, figure, needed))
+    return MeasuredFigure(figure(series), len(series), statistics.of_sections(series, figure, needed))
 
 
 def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
@@ -98,8 +97,8 @@ def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
     spreads = {name: (inputs.latencies[name], "ms") for name in _TABLE["latencies"]}
     for name in ("prompt_tokens", "output_tokens"):
         lengths = inputs.counted_rows[name]
-        spreads[name] = (lengths[lengths >= 0].astype(np.float64), "tokens")
-    return {name: statistics.distribution(values, unit) for name, (values, unit) in spreads.items() if len(values)}
+        spreads[name] = (statistics.Series(lengths[lengths >= 0].astype(np.float64)), "tokens")
+    return {name: statistics.distribution(series, unit) for name, (series, unit) in spreads.items() if len(series)}
 
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bezel_bench.metrics.statistics import Series
 from bezel_bench.metrics.steady import Steady
 from bezel_bench.result.columns import Columns, Flags, Floats
 from bezel_bench.result.document import Reading, Slo
@@ -68,11 +69,12 @@ class MetricInputs:
         return bool((self.columns["asked_tokens"] != 0).any()) or len(self.columns) == 0
 
     @functools.cached_property
-    def latencies(self) -> dict[str, Floats]:
+    def latencies(self) -> dict[str, Series]:
         """Return milliseconds of each latency, of the counted requests that have it, in the order of their ends."""
         rows = self.counted_rows
         spans, has = latencies_of(rows, open_loop=self.open_loop)
-        return {name: values[has[name]] / 1e6 for name, values in spans.items()} | {"itl": rows.gaps() / 1e6}
+        values = {name: span[has[name]] / 1e6 for name, span in spans.items()} | {"itl": rows.gaps() / 1e6}
+        return {name: Series(each) for name, each in values.items()}
 
 
 def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], dict[str, Flags]]:

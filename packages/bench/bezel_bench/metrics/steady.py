@@ -78,9 +78,7 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
         return _because(whole, "no request succeeded")
     together = int(good["done"][0]) - 1
     if users:
-        in_turn = np.argsort(columns["sent"], kind="stable")
-        _, firsts = np.unique(columns["user"][in_turn], return_index=True)
-        together = max(together, int(columns["sent"][in_turn][firsts].max()))
+        together = max(together, _last_first(columns["user"], columns["sent"]))
     early = good["sent"] <= together
     begins, ends = int(good["done"][early].max()), int(columns["sent"].max())
     needed = max(users, 2)
@@ -103,6 +101,14 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
         ends = int(answers[len(answers) // users * users - 1])
         rule += f", in whole rounds of {users} responses" if users > 1 else ""
     return Steady(begins, ends, rule, cut=True)
+
+
+def _last_first(users: Ints, sent: Ints) -> int:
+    """Return the sending of the first request of the user who began last."""
+    numbers = users - users.min()
+    firsts = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(firsts, numbers, sent)
+    return int(firsts[np.bincount(numbers) > 0].max())
 
 
 def _because(whole: Steady, reason: str) -> Steady:

@@ -125,7 +125,7 @@ def _work(evidence: Evidence) -> Work | str:
 def _steady(evidence: Evidence) -> Check:
     facts = evidence.facts
     # Later turns of a conversation are longer: that is not drift.
-    values = facts.latencies["e2e"] if evidence.load.prompts.kind != "multi_turn" else np.zeros(0)
+    values = facts.latencies["e2e"].values if evidence.load.prompts.kind != "multi_turn" else np.zeros(0)
     rate = evidence.metrics["requests_per_second"]
     return load_checks.steady_state(
         facts.steady, evidence.users, len(facts.good), len(facts.counted_rows), values, rate

@@ -141,7 +141,7 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
         for key in ("in_flight_before", "sent_inside", "completed_inside", "failed_inside", "in_flight_after")
     )
     wrong = []
-    if twice := len(columns) - len(np.unique(columns["index"])):
+    if twice := int((np.diff(np.sort(columns["index"])) == 0).sum()):
         wrong.append(f"{counting.format_count(twice, 'requests')} occur{'s' * (twice == 1)} twice")
     if odd := int((done < np.maximum(begun, 1)).sum()):
         wrong.append(f"{counting.format_count(odd, 'requests')} without an end, or end before they begin")
