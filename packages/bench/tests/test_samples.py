@@ -5,7 +5,9 @@ from array import array
 import numpy as np
 import pytest
 
+from bench_support.cells import record
 from bench_support.runs import BEGAN, MS, SECOND, closed_loop, columns, failed_sample, good_sample, measurement, noise
+from bezel_bench.commands.measure.checkpoint import ResultFiles
 from bezel_bench.result.columns import FIELDS, Columns
 from bezel_bench.result.document import ResultError
 from bezel_bench.result.sample import Sample
@@ -70,6 +72,22 @@ def test_what_holds_no_samples_is_reported(tmp_path, content):
         read_samples(tmp_path / "absent.npz")
 
 
+def test_a_result_copies_the_samples_that_its_process_kept(tmp_path):
+    measured, files = record(closed_loop(4, 10)), ResultFiles(tmp_path / "r.json", "bezel-bench")
+    (tmp_path / "r.cells").mkdir()
+    files.keep(measured)
+    copied = files.write_samples([measured.cell], tmp_path / "copied.npz")
+    # Another process reads them, and so sees that they are whole.
+    continued = ResultFiles(tmp_path / "r.json", "bezel-bench")
+    packed = continued.write_samples([measured.cell], tmp_path / "packed.npz")
+    assert (copied.file, packed.file, copied.sha256) == ("copied.npz", "packed.npz", packed.sha256)
+    assert same(read_samples(tmp_path / "copied.npz", copied.sha256)[measured.cell.id][0], measured.samples)
+    (tmp_path / "r.cells" / f"{measured.cell.id}.npz").write_bytes(b"PK")
+    with pytest.raises(ResultError, match="is not a sample file"):
+        continued.write_samples([measured.cell], tmp_path / "packed.npz")
+    assert files.write_samples([], tmp_path / "none.npz") is None
+
+
 def test_rows_are_chosen_with_their_chunks():
     rows = columns(measurement([good_sample(index, BEGAN + index, tokens=index + 1) for index in range(6)]))
     chosen = rows.where(np.array([5, 0, 2]))
@@ -81,6 +99,9 @@ def test_rows_are_chosen_with_their_chunks():
     assert (chosen.gaps() == 10 * MS).all()
     assert len(chosen.gaps()) == 5 + 2
     assert rows.where(np.zeros(6, np.bool_)).gaps().tolist() == []
+    again = chosen.where(np.array([2, 0]))
+    assert again.chunks.tolist() == [*chosen.chunks[7:], *chosen.chunks[:6]]
+    assert (again.gaps() == 10 * MS).all()
 
 
 @pytest.mark.slow

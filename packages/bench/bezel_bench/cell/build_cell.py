@@ -26,7 +26,7 @@ from bezel_bench.result.document import Cell, ClientFigures, Counters, Window
 from bezel_bench.result.sample import ClientHealth, Measured, Sample
 from bezel_bench.server import counters
 from bezel_bench.server.drain import Drained
-from bezel_bench.validity.checks import Evidence, beginnings, check_all, most_in_flight
+from bezel_bench.validity.checks import Evidence, beginnings, check_all
 
 _DETAIL = 300
 # Longer traces are stored in the samples only, as `planned`.
@@ -45,7 +45,8 @@ def cell_record(
     pattern, stages = load.pattern, []
     if isinstance(pattern, Staged):
         stages = stage_figures(pattern, load.stop, facts, measured)
-    checks = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
+    evidence = Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at)
+    checks = check_all(evidence)
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
     platform = server.manifest.platform
@@ -69,7 +70,7 @@ def cell_record(
             metrics["requests_per_second"].value,
         ),
         queueing=cell_status.queueing_reason(
-            most_in_flight(columns), instances=platform.instances, concurrency=platform.concurrency
+            evidence.at_once, instances=platform.instances, concurrency=platform.concurrency
         ),
     )
     seconds = (measured.ended - measured.began) / 1e9
@@ -97,9 +98,9 @@ def cell_record(
 
 def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     """Return the client's figures in the document's shape."""
-    begun = columns.where(columns["begun"] > 0)
+    is_begun = columns["begun"] > 0
     # Only until the request was begun: a request that then waits for a connection waits for the server.
-    delays = (begun["begun"] - begun["planned"]) / 1e6
+    delays = (columns["begun"][is_begun] - columns["planned"][is_begun]) / 1e6
     late = max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None
     same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
     ends = {"silent_seconds": health.silent_seconds or None, "failing_requests": health.failing_requests or None}

@@ -103,11 +103,12 @@ def input_tokens_per_second(inputs: MetricInputs) -> MeasuredFigure:
 
 def in_flight(inputs: MetricInputs) -> MeasuredFigure:
     """Compute the average number of requests under way."""
-    steady, rows = inputs.steady, inputs.columns.where(inputs.columns["sent"] > 0)
-    if steady.seconds <= 0 or len(rows) == 0:
+    steady, sent = inputs.steady, inputs.columns["sent"]
+    done, sent = inputs.columns["done"][sent > 0], sent[sent > 0]
+    if steady.seconds <= 0 or len(sent) == 0:
         raise NotMeasurableError("no request was sent")
-    inside = np.minimum(rows["done"], steady.ends) - np.maximum(rows["sent"], steady.begins)
-    return MeasuredFigure(float(inside.clip(0).sum() / 1e9 / steady.seconds), len(rows))
+    inside = np.minimum(done, steady.ends) - np.maximum(sent, steady.begins)
+    return MeasuredFigure(float(inside.clip(0).sum() / 1e9 / steady.seconds), len(sent))
 
 
 def goodput(inputs: MetricInputs) -> MeasuredFigure:
@@ -173,11 +174,12 @@ def cached_share(inputs: MetricInputs) -> MeasuredFigure:
 
 def tokens_per_chunk(inputs: MetricInputs) -> MeasuredFigure:
     """Compute the tokens per chunk."""
-    rows = inputs.counted_rows.where(inputs.counted_rows.chunk_counts > 0)
+    rows = inputs.counted_rows
     if not (chunks := int(rows.chunk_counts.sum())):
         why = NO_TEXT if inputs.generates else NO_GENERATION
-        raise NotMeasurableError(NO_SUCCESS if len(inputs.counted_rows) == 0 else why)
-    return MeasuredFigure(float(rows["output_tokens"].sum()) / chunks, len(rows))
+        raise NotMeasurableError(NO_SUCCESS if len(rows) == 0 else why)
+    texts = rows.chunk_counts > 0
+    return MeasuredFigure(float(rows["output_tokens"][texts].sum()) / chunks, int(texts.sum()))
 
 
 def _mean_length(name: str, inputs: MetricInputs) -> MeasuredFigure:

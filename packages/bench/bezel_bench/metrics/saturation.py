@@ -36,8 +36,8 @@ def completed_share(load: Load, columns: Columns, began: int) -> float | None:
     """
     if is_closed(load.pattern):
         return None
-    good = columns.good()
-    planned, ended = good["planned"].astype(np.float64), good["done"].astype(np.float64)
+    good = columns.failure == 0
+    planned, ended = columns["planned"][good].astype(np.float64), columns["done"][good].astype(np.float64)
     stages = [stage.seconds for stage in load.pattern.stages] if isinstance(load.pattern, Staged) else [np.inf]
     edges = [0.0, *itertools.accumulate(stages)]
     shares = []

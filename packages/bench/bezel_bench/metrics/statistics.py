@@ -45,12 +45,12 @@ class Series:
         return [Series(part) for part in np.array_split(self.values, SECTIONS)]
 
     @functools.cached_property
-    def ordered(self) -> Floats:
+    def sorted_values(self) -> Floats:
         """Return the values in rising order."""
         if len(self) < _SORTED_WHOLE:
             return np.sort(self.values)
         # The order of each section is needed, too, and this sort (Timsort) only merges what is in order.
-        return np.sort(np.concatenate([section.ordered for section in self.sections]), kind="stable")
+        return np.sort(np.concatenate([section.sorted_values for section in self.sections]), kind="stable")
 
     @functools.cached_property
     def mean(self) -> float:
@@ -59,7 +59,7 @@ class Series:
 
     def percentile(self, share: float) -> float:
         """Return the percentile of at least one value, as `percentile` defines it."""
-        return _between(self.ordered, share)
+        return _between(self.sorted_values, share)
 
 
 def percentile(values: Floats, share: float) -> float:
@@ -74,14 +74,14 @@ def percentile(values: Floats, share: float) -> float:
     return _between(np.partition(values, (below, min(below + 1, len(values) - 1))), share)
 
 
-def _between(ordered: Floats, share: float) -> float:
+def _between(sorted_values: Floats, share: float) -> float:
     """Return a percentile of values of which at least its two neighbours are at their place in the order.
 
     The arithmetic is that of `numpy.quantile`, whose call takes a hundred times as long for few values.
     """
-    place = (len(ordered) - 1) * share
+    place = (len(sorted_values) - 1) * share
     below = int(place)
-    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    low, high = float(sorted_values[below]), float(sorted_values[min(below + 1, len(sorted_values) - 1)])
     part = place - below
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
@@ -98,15 +98,15 @@ def distribution(series: Series, unit: str) -> Distribution:
         name: series.percentile(share) if len(series) >= values_needed(share) else None
         for name, share in shares.items()
     }
-    ordered = series.ordered
+    sorted_values = series.sorted_values
     return Distribution(
         unit=unit,
         n=len(series),
         mean=series.mean,
-        min=float(ordered[0]),
-        max=float(ordered[-1]),
+        min=float(sorted_values[0]),
+        max=float(sorted_values[-1]),
         **percentiles,
-        histogram=_histogram(ordered),
+        histogram=_histogram(sorted_values),
     )
 
 
@@ -211,13 +211,13 @@ def _t_share(t: float, degrees: int) -> float:
     return (1 + inside) / 2
 
 
-def _histogram(ordered: Floats) -> Histogram:
+def _histogram(sorted_values: Floats) -> Histogram:
     """Return bins that grow by a constant factor where all values are above 0, else of equal width."""
-    low, high = float(ordered[0]), float(ordered[-1])
+    low, high = float(sorted_values[0]), float(sorted_values[-1])
     if low == high:
-        return Histogram(edges=[low, math.nextafter(high, math.inf)], counts=[len(ordered)])
+        return Histogram(edges=[low, math.nextafter(high, math.inf)], counts=[len(sorted_values)])
     places = np.geomspace(low, high, _BINS + 1) if low > 0 else np.linspace(low, high, _BINS + 1)
     places[0], places[-1] = low, high
     edges = sorted(set(places.tolist()))
-    begins = np.searchsorted(ordered, edges[:-1])
-    return Histogram(edges=edges, counts=np.diff(begins, append=len(ordered)).tolist())
+    begins = np.searchsorted(sorted_values, edges[:-1])
+    return Histogram(edges=edges, counts=np.diff(begins, append=len(sorted_values)).tolist())

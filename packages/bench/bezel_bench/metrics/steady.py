@@ -54,10 +54,14 @@ class Steady:
 
     def share(self, begins: Ints, ends: Ints) -> Floats:
         """Return the part of each span that is inside, 0 to 1; an instant is inside or not."""
+        shares = np.zeros(len(ends))
+        # Of the other ones it is 0: most, where this is a section of a load.
+        rows = np.flatnonzero((ends > self.begins) & (np.minimum(begins, ends) <= self.ends))
+        begins, ends = begins[rows], ends[rows]
         inside = np.minimum(ends, self.ends) - np.maximum(begins, self.begins)
         length = ends - begins
-        instant = (ends > self.begins) & (ends <= self.ends)
-        return np.where(length > 0, np.clip(inside, 0, None) / np.maximum(length, 1), instant)
+        shares[rows] = np.where(length > 0, np.maximum(inside, 0) / np.maximum(length, 1), ends <= self.ends)
+        return shares
 
 
 def steady_window(columns: Columns, began: int, ended: int, *, users: int, changing: bool = False) -> Steady:
@@ -73,7 +77,7 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
     whole = Steady(began, max(ended, began), "", cut=False)
     if changing:
         return _because(whole, "the load changes on purpose")
-    good = columns.good().by_end()
+    good = columns.successes
     if len(good) == 0:
         return _because(whole, "no request succeeded")
     together = int(good["done"][0]) - 1

@@ -8,7 +8,6 @@ so left out.
 
 import csv
 import io
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from bezel_bench.metrics.metric_inputs import latencies_of
 from bezel_bench.result.columns import Columns, Floats
 from bezel_bench.result.document import Cell, Result
 from bezel_bench.result.sample import KINDS
-from bezel_bench.validity.checks import most_in_flight
+from bezel_bench.validity.checks import most_at_once, most_in_flight
 
 _CELL_FIELDS = (
     *("id", "variant", "context_tokens", "users", "rate", "output_tokens", "pattern", "prompts", "repeat"),
@@ -117,9 +116,8 @@ def of_stage(cell: Cell, number: int, rows: Columns, began: int) -> tuple[Cell, 
     end = round(began + stage.ends * 1e9)
     ended = int(stage_rows["done"].max()) if len(stage_rows) else end
     part = cell.parts()[number - 1].model_copy(update={"seconds": (ended - begin) / 1e9})
-    present = rows.where((rows["sent"] > 0) & (rows["sent"] < end) & (rows["done"] > begin))
-    clipped = {**present.fields, "sent": np.maximum(present["sent"], begin)}
-    return part, stage_rows, most_in_flight(replace(present, fields=clipped))
+    present = (rows["sent"] > 0) & (rows["sent"] < end) & (rows["done"] > begin)
+    return part, stage_rows, most_at_once(np.maximum(rows["sent"][present], begin), rows["done"][present])
 
 
 def _rate(count: int, seconds: float) -> float | None:

@@ -3,8 +3,10 @@
 Owns the conversion and the selection of rows. Leaves every definition of a figure to bezel_bench.metrics.definitions.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import functools
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,34 +22,53 @@ FIELDS = (
     *INSTANTS,
     *("status", "prompt_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "asked_tokens"),
 )
+_VALUES = operator.attrgetter(*FIELDS)
 _CODES = {kind: code for code, kind in enumerate(("", *KINDS))}
 
 
-@dataclass(frozen=True, slots=True)
 class Columns:
     """Requests by field; instants in nanoseconds (0: not reached), counts -1 where the server did not report them.
 
     Attributes:
         fields: One array of int64 for each of `FIELDS`.
         failure: Each request's index in `("", *KINDS)`: 0 is a success.
-        chunks: The instants of all chunks with a token, request by request.
         chunk_counts: The number of chunks of each request.
     """
 
-    fields: dict[str, Ints]
-    failure: Ints
-    chunks: Ints
-    chunk_counts: Ints
+    def __init__(
+        self,
+        fields: Mapping[str, Ints],
+        failure: Ints,
+        chunks: Ints,
+        chunk_counts: Ints,
+        *,
+        chunk_places: Ints | None = None,
+    ) -> None:
+        """Take arrays as they are.
+
+        Args:
+            fields: As of the attributes; so are `failure` and `chunk_counts`.
+            failure: See above.
+            chunks: The instants of all chunks with a token, request by request.
+            chunk_counts: See above.
+            chunk_places: The place of each request's first chunk in `chunks`, where that holds others, too.
+        """
+        self.fields, self.failure, self.chunk_counts = fields, failure, chunk_counts
+        self._chunks, self._is_part = chunks, chunk_places is not None
+        self._places = np.cumsum(chunk_counts) - chunk_counts if chunk_places is None else chunk_places
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> "Columns":
         """Convert samples to columns, in their order."""
-        size = len(samples)
+        size, values = len(samples), itertools.chain.from_iterable(map(_VALUES, samples))
+        table = np.fromiter(values, np.int64, size * len(FIELDS)).reshape(size, len(FIELDS)).T.copy()
+        codes = map(_CODES.__getitem__, map(operator.attrgetter("failure"), samples))
+        chunks = [sample.chunks for sample in samples]
         return cls(
-            {name: np.fromiter((getattr(sample, name) for sample in samples), np.int64, size) for name in FIELDS},
-            np.fromiter((_CODES[sample.failure] for sample in samples), np.int64, size),
-            np.frombuffer(b"".join(sample.chunks.tobytes() for sample in samples), np.int64),
-            np.fromiter((len(sample.chunks) for sample in samples), np.int64, size),
+            dict(zip(FIELDS, table, strict=True)),
+            np.fromiter(codes, np.int64, size),
+            np.frombuffer(b"".join(chunks), np.int64),
+            np.fromiter(map(len, chunks), np.int64, size),
         )
 
     def __len__(self) -> int:
@@ -56,24 +77,24 @@ class Columns:
     def __getitem__(self, name: str) -> Ints:
         return self.fields[name]
 
+    @functools.cached_property
+    def chunks(self) -> Ints:
+        """Return the instants of all chunks with a token, request by request."""
+        return self._chunks[self._chunk_places(self.chunk_counts)] if self._is_part else self._chunks
+
+    @functools.cached_property
+    def successes(self) -> "Columns":
+        """Return the requests that succeeded, in the order in which they ended."""
+        rows = np.flatnonzero(self.failure == 0)
+        return self.where(rows[np.argsort(self["done"][rows], kind="stable")])
+
     def where(self, chosen: Flags | Ints) -> "Columns":
         """Return the rows of a mask, or of indices in that order."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        ends = np.cumsum(self.chunk_counts)
-        counts = self.chunk_counts[rows]
-        # The index of each chosen chunk: the beginning of its row, plus its offset in the row.
-        begins = np.repeat(ends[rows] - counts, counts)
-        steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        fields = {name: values[rows] for name, values in self.fields.items()}
         return Columns(
-            {name: values[rows] for name, values in self.fields.items()},
-            self.failure[rows],
-            self.chunks[begins + steps],
-            counts,
+            fields, self.failure[rows], self._chunks, self.chunk_counts[rows], chunk_places=self._places[rows]
         )
-
-    def by_end(self) -> "Columns":
-        """Return all rows, in the order in which they ended."""
-        return self.where(np.argsort(self["done"], kind="stable"))
 
     def good(self) -> "Columns":
         """Return the requests that succeeded."""
@@ -81,13 +102,12 @@ class Columns:
 
     def gaps(self) -> Ints:
         """Return nanoseconds between neighbouring chunks of one request, request by request."""
-        if len(self.chunks) == 0:
-            return self.chunks
-        ends = np.cumsum(self.chunk_counts)
-        begins = ends[self.chunk_counts > 0] - self.chunk_counts[self.chunk_counts > 0]
-        inside = np.ones(len(self.chunks), np.bool_)
-        inside[begins] = False
-        return np.diff(self.chunks, prepend=self.chunks[0])[inside]
+        ends = self._chunk_places(np.maximum(self.chunk_counts - 1, 0)) + 1
+        return self._chunks[ends] - self._chunks[ends - 1]
+
+    def _chunk_places(self, counts: Ints) -> Ints:
+        """Return the places of the first chunks of each request, so many of each."""
+        return np.arange(counts.sum()) + np.repeat(self._places - np.cumsum(counts) + counts, counts)
 
     def failures(self) -> dict[str, int]:
         """Return the number of failures, by kind."""

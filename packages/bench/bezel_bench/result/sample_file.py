@@ -82,9 +82,21 @@ def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> Sampl
             # With a fixed date, so that the same samples give the same file; level 1 takes a third of the time.
             entry = zipfile.ZipInfo(f"{name}.npy")
             file.writestr(entry, array.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
-    data = content.getvalue()
-    write_whole(path, data)
-    return SampleFile(file=path.name, sha256=hashlib.sha256(data).hexdigest())
+    return _write(path, content.getvalue())
+
+
+def copy_samples(source: Path, path: Path) -> SampleFile:
+    """Write the content of another sample file atomically; return the result's record of the copy.
+
+    Raises:
+        OSError: It could not be read or written.
+    """
+    return _write(path, source.read_bytes())
+
+
+def _write(path: Path, content: bytes) -> SampleFile:
+    write_whole(path, content)
+    return SampleFile(file=path.name, sha256=hashlib.sha256(content).hexdigest())
 
 
 def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Columns, int]]:

@@ -4,6 +4,7 @@ Each check is a function of plain values in bezel_bench.validity.load_checks or 
 consequences of their results are in bezel_bench.result.cell_status.
 """
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from bezel_bench.load.patterns import user_windows
 from bezel_bench.load.plan import Bodies, Closed, Load, is_closed
 from bezel_bench.metrics.metric_inputs import MetricInputs
-from bezel_bench.result.columns import Columns
+from bezel_bench.result.columns import Columns, Ints
 from bezel_bench.result.document import Check, Counters
 from bezel_bench.result.records import Manifest, Metric, ServedBy
 from bezel_bench.result.sample import HTTP_4XX, HTTP_401, HTTP_403, HTTP_404, HTTP_429, KINDS, REFUSED
@@ -50,6 +51,11 @@ class Evidence:
         """Return the users of a closed loop; 0 for any other load."""
         return self.load.pattern.users if isinstance(self.load.pattern, Closed) else 0
 
+    @functools.cached_property
+    def at_once(self) -> int:
+        """Return the most requests under way at once."""
+        return most_in_flight(self.facts.columns)
+
 
 def check_all(evidence: Evidence) -> list[Check]:
     """Return the result of each check."""
@@ -73,7 +79,7 @@ def _output_length(evidence: Evidence) -> Check:
 def _conservation(evidence: Evidence) -> Check:
     users = len(user_windows(evidence.load)) if is_closed(evidence.load.pattern) else 0
     columns, rate = evidence.facts.columns, evidence.metrics["requests_per_second"]
-    return load_checks.conservation(columns, evidence.facts.steady, most_in_flight(columns), users, rate)
+    return load_checks.conservation(columns, evidence.facts.steady, evidence.at_once, users, rate)
 
 
 def _counters(evidence: Evidence) -> Check:
@@ -116,7 +122,7 @@ def _work(evidence: Evidence) -> Work | str:
     return Work(
         input_tokens_per_second=evidence.metrics["input_tokens_per_second"].value,
         output_tokens_per_second=output,
-        sequences=min([most_in_flight(evidence.facts.columns), *limits]),
+        sequences=min([evidence.at_once, *limits]),
         tokens_per_step=max(1.0, *yields),
         prompt_tokens=prompt,
     )
@@ -147,14 +153,16 @@ CHECKS: tuple[Callable[[Evidence], Check], ...] = (
 
 def most_in_flight(columns: Columns) -> int:
     """Return the most requests under way at once."""
-    rows = columns.where(columns["sent"] > 0)
-    if len(rows) == 0:
-        return 0
-    instants = np.concatenate([rows["sent"], rows["done"]])
-    steps = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(rows), np.int64)])
+    is_sent = columns["sent"] > 0
+    return most_at_once(columns["sent"][is_sent], columns["done"][is_sent])
+
+
+def most_at_once(begins: Ints, ends: Ints) -> int:
+    """Return the most spans of time that any instant is in."""
+    begins, ends = np.sort(begins), np.sort(ends)
     # At one instant the ends come first: a user's next request does not overlap the last.
-    order = np.lexsort((steps, instants))
-    return int(np.cumsum(steps[order]).max())
+    ended = np.searchsorted(ends, begins, side="right")
+    return int((np.arange(1, len(begins) + 1) - ended).max(initial=0))
 
 
 def beginnings(bodies: Bodies, requests: int) -> list[str]:

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,9 +23,8 @@ from bezel_base.terminal.screen import show
 from bezel_base.text.counting import format_count
 from bezel_bench.cell.cell import MeasuredCell
 from bezel_bench.commands.measure.cell_runner import Variant
-from bezel_bench.result.columns import Columns
-from bezel_bench.result.document import Cell, Result, save
-from bezel_bench.result.sample_file import read_samples, samples_path, write_samples
+from bezel_bench.result.document import Cell, Result, SampleFile, save
+from bezel_bench.result.sample_file import copy_samples, read_samples, samples_path, write_samples
 from bezel_bench.server.manifest import redact_command
 from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Journal, Ledger
@@ -123,14 +123,19 @@ def check_out(out: Path | None, *, force: bool) -> None:
         raise UserError(Problem("--out", str(out), f"the result would be lost: {consequence}", repair))
 
 
-def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path) -> Result:
+def write(result: Result, samples: Callable[[Path], SampleFile | None], out: Path) -> Result:
     """Write a result and, beside it, its samples: these first, so that no result names a missing file.
+
+    Args:
+        result: The result.
+        samples: Writes the samples to a file; does nothing and returns None where there are none.
+        out: The result's file.
 
     Raises:
         UserError: They cannot be written.
     """
     try:
-        file = write_samples(samples_path(out), samples) if samples else None
+        file = samples(samples_path(out))
         complete = result.model_copy(update={"samples": file})
         save(complete, out)
     except OSError as error:
@@ -157,7 +162,7 @@ def finish(
             printed, as the reader of the output may be gone.
     """
     if options.out:
-        result = write(result, files.samples(result.cells), options.out)
+        result = write(result, partial(files.write_samples, result.cells), options.out)
         if complete:
             files.forget()
     if options.json:
@@ -180,6 +185,8 @@ class ResultFiles:
 
     def __init__(self, out: Path | None, program: str, *, force: bool = False) -> None:
         self._out, self._program, self._force = out, program, force
+        # Sample files that this process wrote.
+        self._kept: set[Path] = set()
 
     def ledger(self, settings: Mapping[str, Any]) -> Ledger:
         """Open the ledger of the cells that were measured with these settings.
@@ -205,11 +212,21 @@ class ResultFiles:
         file = self._samples(measured.cell)
         file.parent.mkdir(exist_ok=True)
         write_samples(file, {measured.cell.id: (measured.samples, measured.began)})
+        self._kept.add(file)
 
-    def samples(self, cells: Iterable[Cell]) -> dict[str, tuple[Columns, int]]:
-        """The samples of cells that this process or an earlier one measured."""
-        files = [self._samples(cell) for cell in cells if cell.requests]
-        return {name: columns for file in files if file.exists() for name, columns in read_samples(file).items()}
+    def write_samples(self, cells: Iterable[Cell], path: Path) -> SampleFile | None:
+        """Write the samples of cells that this process or an earlier one measured; None where there are none.
+
+        Raises:
+            OSError: They cannot be written.
+            ResultError: Those of an earlier process cannot be read.
+        """
+        files = [file for cell in cells if cell.requests and (file := self._samples(cell)).exists()]
+        if len(files) == 1 and files[0] in self._kept:
+            # The samples of one cell are stored as those of a result are.
+            return copy_samples(files[0], path)
+        samples = {name: columns for file in files for name, columns in read_samples(file).items()}
+        return write_samples(path, samples) if samples else None
 
     def spill(self, cell: str) -> Path | None:
         """The file for the samples of a cell's unfinished load; None where nothing is stored."""

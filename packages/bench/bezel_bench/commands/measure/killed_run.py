@@ -17,6 +17,7 @@ from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Counters, Result, Slo
+from bezel_bench.result.sample_file import write_samples
 from bezel_bench.result.spill import read_spilled
 from bezel_bench.server.drain import Drained
 
@@ -64,7 +65,7 @@ def keep_killed(
         cells=[cell.model_copy(update={"reason": reason})],
         notes=["The run was killed: its counters were not read, and its load is incomplete."],
     )
-    write(result, {cell.id: (columns, measured.began)}, out)
+    write(result, lambda path: write_samples(path, {cell.id: (columns, measured.began)}), out)
     files.clear(name)
     note(f"an earlier run was killed after {format_count(responses, 'responses')}, stored in {out}; measuring again")
 
