@@ -193,7 +193,7 @@ def _load(props: dict[str, Any]) -> "Load":
 def _measure(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
     from bezel_bench.cell.cell import measure_load
     from bezel_bench.cell.plan import ServerView
-    from bezel_bench.result.records import Manifest, ServedBy
+    from bezel_bench.result.records import Manifest
     from bezel_bench.server.http_probe import asker
     from bezel_bench.server.manifest import this_client
     from bezel_smoke.poller import server_of
@@ -209,7 +209,7 @@ def _measure(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[
         seed=load.prompts.seed,
     )
     ask = asker(load.target, lambda: headers, seconds=min(60.0, load.deadline_seconds))
-    view = ServerView(ask, manifest, ServedBy(), drain_seconds=_IDLE_SECONDS)
+    view = ServerView(ask, lambda: manifest, drain_seconds=_IDLE_SECONDS)
     return measure_load("smoke", load, view, lambda: headers, progress)
 
 

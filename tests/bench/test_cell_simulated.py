@@ -33,12 +33,15 @@ _BURNT_SECONDS = 0.02
 
 def measure_cell(url: str, load: Load, headers: TokenSource = dict) -> Cell:
     ask = asker(load.target, dict)
-    served = manifest.reported_by_server(ask, NAME, ServedBy())
+    report = manifest.ask_server(ask, NAME)
+    served = manifest.served_by(report, ServedBy())
     described = Manifest(
         title="t", url=url, model=NAME, served_by=served, client=manifest.this_client(workers=1, tls=False),
         started_at=datetime.now(UTC), seed=0,
     )  # fmt: skip
-    result, _ = measure_load("c", load, ServerView(ask, described, served), headers, lambda _: None)
+    result, _ = measure_load(
+        "c", load, ServerView(ask, lambda: described, report.max_model_len), headers, lambda _: None
+    )
     return result.cell
 
 

@@ -19,7 +19,7 @@ from bezel_bench.report.export import as_csv, as_vllm
 from bezel_bench.result.document import Slo, parse
 from bezel_bench.result.records import ServedBy
 from bezel_bench.server.http_probe import ProbeResponse
-from bezel_bench.server.manifest import cache_config, kv_cache_tokens, redact_command, reported_by_server
+from bezel_bench.server.manifest import ask_server, redact_command, served_by
 
 FIXTURES = Path(__file__).parent / "fixtures/vllm"
 
@@ -219,17 +219,19 @@ def respond(path: str, body: object) -> ProbeResponse:
 
 
 def test_a_server_tells_what_the_caller_does_not_know():
-    served = reported_by_server(respond, "m", ServedBy(kv_cache_dtype="fp8"))
+    report = ask_server(respond, "m")
+    served = served_by(report, ServedBy(kv_cache_dtype="fp8"))
     assert (served.vllm_version, served.max_model_len, served.kv_cache_dtype) == ("0.32.0", 4096, "fp8")
-    assert kv_cache_tokens(cache_config(respond)) == 242944
+    assert report.kv_cache_tokens == 242944
 
 
 def test_a_server_that_tells_nothing_leaves_it_unknown():
     def nothing(*_: object) -> ProbeResponse:
         return ProbeResponse(404, b'{"detail":"Not Found"}')
 
-    assert reported_by_server(nothing, "m", ServedBy()) == ServedBy()
-    assert kv_cache_tokens(cache_config(nothing)) is None
+    report = ask_server(nothing, "m")
+    assert served_by(report, ServedBy()) == ServedBy()
+    assert report.kv_cache_tokens is None
 
 
 def test_a_command_is_shown_without_its_secrets():

@@ -37,7 +37,8 @@ def cell_record(
     plan: CellPlan, server: ServerView, idle: Drained, counted: Counters, measured: Measured, columns: Columns
 ) -> Cell:
     """Build the record of a measured cell: figures, checks, state."""
-    load, price = plan.load, server.manifest.price.usd_per_hour
+    load, manifest = plan.load, server.manifest
+    price = manifest.price.usd_per_hour
     steady = _steady(load, columns, measured)
     facts = MetricInputs(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
     metrics = measure(facts)
@@ -45,11 +46,11 @@ def cell_record(
     pattern, stages = load.pattern, []
     if isinstance(pattern, Staged):
         stages = stage_figures(pattern, load.stop, facts, measured)
-    evidence = Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at)
+    evidence = Evidence(load, facts, metrics, counted, idle, manifest, manifest.served_by, looked_at)
     checks = check_all(evidence)
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
-    platform = server.manifest.platform
+    platform = manifest.platform
     ttft = metrics["ttft_p50"].value or metrics["e2e_p50"].value
     limits = cell_status.limits_of_client(client, None if is_closed(load.pattern) else relative_rate(columns), ttft)
     state, reason = cell_status.state_of(

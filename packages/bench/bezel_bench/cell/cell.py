@@ -95,7 +95,7 @@ def _rule_against(load: Load, server: ServerView) -> str:
     return cell_status.infeasible(
         prompts.input_tokens + earlier * (prompts.input_tokens + prompts.output_tokens),
         prompts.output_tokens,
-        max_model_len=server.served.max_model_len,
+        max_model_len=server.max_model_len,
         kv_cache_tokens=server.kv_cache_tokens,
     )
 

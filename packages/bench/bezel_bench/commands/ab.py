@@ -22,7 +22,8 @@ from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.terminal.status_line import StatusLine
 from bezel_bench.commands.measure.cell_runner import Variant, load_of, measuring
-from bezel_bench.commands.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
+from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
+from bezel_bench.commands.measure.limits import amounts, check_limits, limits_of
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.measure.variants import variants_of
 from bezel_bench.commands.render.tables import search_blocks

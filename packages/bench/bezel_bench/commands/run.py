@@ -1,62 +1,51 @@
 """`bezel bench run`: measures one load, once or several times, on one server, and writes figures and checks to a file.
 
-Owns the order: reach the server, plan, make prompts, measure each repeat, compose the result. Leaves out the
-definitions of figures (`bezel_bench.metrics.definitions`), their validity (`bezel_bench.validity.checks`) and the
-printed table (`bezel_bench.commands.render.tables`).
+Owns the order: reach the server, plan, make prompts, measure each repeat, compose the result. What only a result needs
+is imported after the load, which so begins sooner. Leaves out the definitions of figures
+(`bezel_bench.metrics.definitions`), their validity (`bezel_bench.validity.checks`) and the printed table
+(`bezel_bench.commands.render.tables`).
 """
 
-import argparse
+from __future__ import annotations
+
 import functools
 import json
 import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.terminal.status_line import StatusLine
+from bezel_base.text.counting import format_count
 from bezel_bench.cell.cell import measure_load
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
-from bezel_bench.commands.measure.killed_run import attempt_load, keep_killed
 from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.commands.measure.manifest import view
-from bezel_bench.commands.measure.target import TargetConnection, reach, renewals
+from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
-from bezel_bench.commands.render.tables import run_blocks
-from bezel_bench.commands.targets import Targets
-from bezel_bench.load.plan import (
-    Bodies,
-    Burst,
-    Closed,
-    Constant,
-    Load,
-    Pattern,
-    Poisson,
-    Stop,
-    TokenSource,
-    to_json,
-)
-from bezel_bench.metrics.statistics import CONFIDENCE, of_repeats
+from bezel_bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Stop, to_json
 from bezel_bench.prompts.prompts import learn, make_prompts
-from bezel_bench.prompts.token_calibration import Vocabulary
-from bezel_bench.result.document import Cell, Finding, Result, Slo
-from bezel_bench.result.sample import Measured
 from bezel_bench.sweep.measurement.journal import Ledger, Taken
 from bezel_bench.sweep.measurement.second_try import is_disturbed
-from bezel_bench.sweep.wording import format_count
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from bezel_bench.commands.measure.target import TargetConnection
+    from bezel_bench.commands.targets import Targets
+    from bezel_bench.load.plan import Bodies, TokenSource
+    from bezel_bench.prompts.token_calibration import Vocabulary
+    from bezel_bench.result.document import Cell, Result, Slo
+    from bezel_bench.result.sample import Measured
 
 # Users of a warm-up where the load has a rate.
 _WARM_USERS = 8
-# Figures whose spread over the repeats is reported.
-_REPEATED = (
-    *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
-    *("ttft_p50", "tpot_p50", "e2e_p50"),
-)
 
 
 class LoadSender(Protocol):
@@ -97,6 +86,8 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
             raise
         finally:
             show.end()
+    from bezel_bench.commands.render.tables import run_blocks
+
     # The same command measures a repeat anew that the client or its machine disturbed.
     unfinished = early or any(is_disturbed(cell) for cell in result.cells)
     finish(result, files, options, run_blocks, complete=not unfinished)
@@ -184,13 +175,15 @@ def _measure(
             continue
         attempts, same_prompts = ledger.begin(name, None), bool(options.run_id)
         if attempts:
-            last = attempt_load(repeated, attempts - 1, again=same_prompts)
+            from bezel_bench.commands.measure.killed_run import keep_killed  # late: few runs were killed
+
+            last = _attempt_load(repeated, attempts - 1, again=same_prompts)
             keep_killed(files, name, attempts, last, server, vocabulary, slos, simulated=reached.simulated)
         begun = time.monotonic()
         try:
             measured, notes = measure_load(
                 name,
-                attempt_load(repeated, attempts, again=same_prompts),
+                _attempt_load(repeated, attempts, again=same_prompts),
                 server,
                 reached.headers,
                 show,
@@ -213,15 +206,17 @@ def _measure(
             ended = "It was interrupted."
             break
         ledger.end(Taken(measured.cell, time.monotonic() - begun))
-    result = Result(
-        kind="run",
-        nature="simulated" if reached.simulated else "measured",
-        manifest=server.manifest,
-        cells=cells,
-        findings=_repeats(cells),
-        notes=[*([ended] if ended else []), *ledger.notes, *renewals(reached.headers)],
-    )
+    from bezel_bench.commands.measure.run_result import run_result
+
+    result = run_result(reached, server, cells, [*([ended] if ended else []), *ledger.notes])
     return sender.describe(result) if sender else result, bool(ended)
+
+
+def _attempt_load(load: Load, attempt: int, *, again: bool) -> Load:
+    """The load of an attempt: from the second on with its own prompts, unless the same prompts are requested again."""
+    if not attempt or again:
+        return load
+    return replace(load, prompts=replace(load.prompts, run=f"{load.prompts.run}~{attempt}"))
 
 
 def _with_platform_series(
@@ -291,29 +286,9 @@ def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:
     return {"load": json.loads(to_json(sent)), "slo": sorted(options.slo)}
 
 
-def _repeats(cells: Sequence[Cell]) -> list[Finding]:
-    """Findings over the repeats: mean and interval of the main figures, over the cells that are ok."""
-    good = [cell for cell in cells if cell.state == "ok"]
-    findings = []
-    for name in _REPEATED:
-        values = [value for cell in good if (value := cell.value(name)) is not None]
-        interval = of_repeats(values)
-        if interval is None:
-            continue
-        mean, low, high = sum(values) / len(values), max(0.0, interval[0]), interval[1]
-        findings.append(
-            Finding(
-                name=f"repeats of {name}",
-                text=f"{name}: {mean:.4g} {good[0].metrics[name].unit} over {len(values)} repeats, {CONFIDENCE:.0%} "
-                f"interval {low:.4g} to {high:.4g}",
-                numbers={"mean": mean, "low": low, "high": high, "repeats": len(values)},
-                cells=[cell.id for cell in good],
-            )
-        )
-    return findings
-
-
 def _slo(text: str) -> Slo:
+    from bezel_bench.result.document import Slo  # late: few loads have limits
+
     name, _, limit = text.partition("=")
     try:
         return Slo(metric=name, limit_ms=float(limit))

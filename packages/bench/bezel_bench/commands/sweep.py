@@ -24,15 +24,8 @@ from bezel_bench.commands.measure.cell_runner import (
     numbers,
     variant_of,
 )
-from bezel_bench.commands.measure.checkpoint import (
-    ResultFiles,
-    amount,
-    check_limits,
-    check_out,
-    finish,
-    limits_of,
-    settings_of,
-)
+from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
+from bezel_bench.commands.measure.limits import amount, check_limits, limits_of, settings_of
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.render.tables import grid_blocks
@@ -110,7 +103,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
     platform, limits = manifest.platform, limits_of(options, manifest.price.usd_per_hour)
     is_capacity_known = platform.instances is not None and platform.concurrency is not None
     bounds = Bounds(
-        variant.server.served.max_model_len,
+        variant.server.max_model_len,
         variant.server.kv_cache_tokens,
         (platform.instances or 0) * (platform.concurrency or 0) if is_capacity_known else None,
         infeasible_contexts([grid.request((row, 0)) for row in range(len(grid.contexts))], options, variant),

@@ -13,11 +13,11 @@ from bezel_base.errors import Problem
 from bezel_bench.commands.measure.usage import OptionsError
 from bezel_bench.commands.table import PROGRAM
 from bezel_bench.load.plan import Endpoint, Target, TokenSource
-from bezel_bench.result.records import Platform, PriceBasis, ServedBy
 
 if TYPE_CHECKING:
     from bezel_bench.result.document import Cell
     from bezel_bench.result.platform_series import PlatformSeries
+    from bezel_bench.result.records import Platform, PriceBasis, ServedBy
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Deployment:
 class Record:
     """What a result says of a server beside the options and the server's own report; null where it is unknown."""
 
-    served_by: ServedBy = field(default_factory=ServedBy)
-    platform: Platform = field(default_factory=Platform)
-    price: PriceBasis = field(default_factory=PriceBasis)
+    served_by: "ServedBy | None" = None
+    platform: "Platform | None" = None
+    price: "PriceBasis | None" = None
     checkpoint: str | None = None
 
 

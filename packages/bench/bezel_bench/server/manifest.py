@@ -1,25 +1,47 @@
 """Collection of a manifest's values: from the server, the caller, and this machine.
 
-Leaves the shape to bezel_bench.result.records. A value that no source reports is null, never guessed.
+Leaves the shape to bezel_bench.result.records, whose models are imported where a value gets it: a load begins sooner
+without them. A value that no source reports is null, never guessed.
 """
 
+from __future__ import annotations
+
 import os
-import platform as host
-from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from bezel_base.credentials.names import option_names_secret
-from bezel_bench.result.records import Client, Machine, ServedBy
 from bezel_bench.server.counters import series
-from bezel_bench.server.http_probe import Ask
+
+if TYPE_CHECKING:
+    from bezel_bench.result.records import Client, Machine, ServedBy
+    from bezel_bench.server.http_probe import Ask
 
 # Options whose value may hold a credential under a name of its own.
 _OPEN_OPTIONS = ("--header", "--extra-body")
 _HIDDEN = "(hidden)"
 
 
+class ServerReport(NamedTuple):
+    """What a server says of itself; None is what it does not say.
+
+    Attributes:
+        kv_cache_tokens: The tokens that its cache holds.
+    """
+
+    vllm_version: str | None
+    max_model_len: int | None
+    kv_cache_dtype: str | None
+    kv_cache_tokens: int | None
+
+
 def this_client(*, workers: int, tls: bool) -> Client:
     """Return this machine as a client."""
+    import platform as host
+    from importlib import metadata
+
+    from bezel_bench.result.records import Client
+
     return Client(
         bezel=metadata.version("bezel-bench"),
         python=host.python_version(),
@@ -31,6 +53,10 @@ def this_client(*, workers: int, tls: bool) -> Client:
 
 def this_machine() -> Machine:
     """Return the cores that this process may use, the processor's name, memory and kernel."""
+    import platform as host
+
+    from bezel_bench.result.records import Machine
+
     cpu = _value("/proc/cpuinfo", "model name") or host.machine()
     kibibytes = _value("/proc/meminfo", "MemTotal").removesuffix("kB")
     memory = int(kibibytes) * 1024 if kibibytes else None
@@ -43,35 +69,41 @@ def this_machine() -> Machine:
     )
 
 
-def reported_by_server(ask: Ask, model: str, stated: ServedBy) -> ServedBy:
-    """Return the server's own report, completed by the values that the caller knows.
+def ask_server(ask: Ask, model: str) -> ServerReport:
+    """Return the server's own report.
 
     Args:
         ask: Sends it a request.
         model: The served id.
-        stated: The caller's values, which take precedence.
     """
     version = ask("/version", None).json().get("version")
     entries = ask("/v1/models", None).json().get("data")
     listed = entries if isinstance(entries, list) else []
     entry = next((entry for entry in listed if isinstance(entry, dict) and entry.get("id") == model), {})
     length = entry.get("max_model_len")
-    reported = {
-        "vllm_version": version if isinstance(version, str) else None,
-        "max_model_len": length if isinstance(length, int) else None,
-        "kv_cache_dtype": cache_config(ask).get("cache_dtype"),
-    }
+    return ServerReport(
+        vllm_version=version if isinstance(version, str) else None,
+        max_model_len=length if isinstance(length, int) else None,
+        kv_cache_dtype=_cache_config(ask).get("cache_dtype"),
+        kv_cache_tokens=_kv_cache_tokens(_cache_config(ask)),
+    )
+
+
+def served_by(report: ServerReport, stated: ServedBy) -> ServedBy:
+    """Return the server's own report, completed by the caller's values, which take precedence."""
+    reported = report._asdict()
+    del reported["kv_cache_tokens"]
     return stated.model_copy(update={name: value for name, value in reported.items() if getattr(stated, name) is None})
 
 
-def cache_config(ask: Ask) -> dict[str, str]:
+def _cache_config(ask: Ask) -> dict[str, str]:
     """Return the labels of `vllm:cache_config_info`, {} where there is none."""
     response = ask("/metrics", None)
     lines = series(response.text) if response.status == 200 else ()
     return next((labels for name, labels, _ in lines if name == "vllm:cache_config_info"), {})
 
 
-def kv_cache_tokens(config: dict[str, str]) -> int | None:
+def _kv_cache_tokens(config: dict[str, str]) -> int | None:
     """Return the tokens that the KV cache holds, from the labels of `vllm:cache_config_info`; None if not given."""
     tokens = config.get("kv_cache_size_tokens", "")
     return int(tokens) if tokens.isdecimal() else None

@@ -50,9 +50,9 @@ def view(server: Server, **platform: object) -> ServerView:
     manifest = Manifest(
         title="t", url="http://127.0.0.1:1", model="m", client=this_client(workers=1, tls=False),
         started_at=datetime(2026, 11, 22, tzinfo=UTC), seed=0, price=PriceBasis(usd_per_hour=3.6),
-        platform=Platform(**platform),
+        platform=Platform(**platform), served_by=ServedBy(max_model_len=4096),
     )  # fmt: skip
-    return ServerView(server.ask, manifest, ServedBy(max_model_len=4096), clock=DrainClock(lambda: 0.0, lambda _: None))
+    return ServerView(server.ask, lambda: manifest, 4096, clock=DrainClock(lambda: 0.0, lambda _: None))
 
 
 def plan(**fields: object) -> CellPlan:

@@ -1,97 +1,40 @@
 """Files of a measurement: FILE.json with the result, and checkpoint files beside it, from which a command continues.
 
-Owns the paths of result, journal and samples, and the options and texts of the limits, which sweeps, searches and
-comparisons share. Leaves out what the records mean (`bezel_bench.sweep`).
+Owns the paths of result, journal and samples, and the writing of them. What only a result needs (numpy, the models of
+its records) is imported when there is one, so that a load begins sooner. Leaves out what the records mean
+(`bezel_bench.sweep`).
 """
 
-import argparse
+from __future__ import annotations
+
 import os
 import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
-from bezel_base.terminal.blocks import Block
 from bezel_base.terminal.screen import show
 from bezel_base.text.counting import format_count
-from bezel_bench.cell.cell import MeasuredCell
-from bezel_bench.commands.measure.cell_runner import Variant
-from bezel_bench.result.document import Cell, Result, SampleFile, save
-from bezel_bench.result.sample_file import copy_samples, read_samples, samples_path, write_samples
 from bezel_bench.server.manifest import redact_command
-from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Journal, Ledger
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from bezel_base.terminal.blocks import Block
+    from bezel_bench.cell.cell import MeasuredCell
+    from bezel_bench.result.document import Cell, Result, SampleFile
 
 _EXISTS = "it exists, and its result would be lost."
 # Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID
 _MAX_NAME = 255 - 24
-
-
-def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits:
-    """The limits that the options set.
-
-    Raises:
-        UserError: One of them cannot be kept.
-    """
-    minutes, usd = options.max_minutes, options.max_usd
-    for option, value in (("--max-minutes", minutes), ("--max-usd", usd)):
-        if value is not None and not 0 < value < float("inf"):
-            raise UserError(
-                Problem(option, f"{value:g}", "nothing could be measured.", "give more than 0, or omit it.")
-            )
-    if usd is not None and usd_per_hour is None and minutes is None:
-        consequence = "the price of the server is unknown, so the limit cannot be kept."
-        raise UserError(Problem("--max-usd", f"{usd:g}", consequence, "add --usd-per-hour or --max-minutes."))
-    return Limits(seconds=None if minutes is None else minutes * 60, usd=usd, usd_per_hour=usd_per_hour)
-
-
-def check_limits(options: argparse.Namespace, *, stacks: bool | None = None) -> None:
-    """Refuse limits that cannot be kept, as far as this shows before the server's price is known.
-
-    Args:
-        options: The options.
-        stacks: Whether a stack's plan may have the price; by default, whether the options name one.
-
-    Raises:
-        UserError: One of them cannot.
-    """
-    has_plan = bool(options.stack) if stacks is None else stacks
-    limits_of(options, 0.0 if has_plan else options.usd_per_hour)
-
-
-def amount(seconds: float, limits: Limits) -> str:
-    """Format a time and its cost."""
-    usd = limits.cost(seconds)
-    return f"{seconds / 60:.1f} min" + ("" if usd is None else f" {usd:.2f} USD")
-
-
-def amounts(seconds: float, limits: Limits) -> str:
-    """Format the time and cost spent, and those left."""
-    left = limits.seconds_left(seconds)
-    ahead = "" if left is None else f"; at most {amount(max(0.0, left), limits)} left"
-    return f"{amount(seconds, limits)}{ahead}"
-
-
-def settings_of(variant: Variant, options: argparse.Namespace) -> dict[str, Any]:
-    """Settings of the server and of the requests that make cells comparable."""
-    target, served = variant.reached.target, variant.server.served
-    return {
-        "url": target.url,
-        "model": target.model,
-        "endpoint": target.endpoint,
-        "vllm_version": served.vllm_version,
-        "max_model_len": served.max_model_len,
-        "kv_cache_tokens": variant.server.kv_cache_tokens,
-        "deadline": options.deadline,
-        "workers": options.workers,
-    }
 
 
 def check_out(out: Path | None, *, force: bool) -> None:
@@ -134,6 +77,9 @@ def write(result: Result, samples: Callable[[Path], SampleFile | None], out: Pat
     Raises:
         UserError: They cannot be written.
     """
+    from bezel_bench.result.document import save
+    from bezel_bench.result.sample_file import samples_path
+
     try:
         file = samples(samples_path(out))
         complete = result.model_copy(update={"samples": file})
@@ -145,7 +91,7 @@ def write(result: Result, samples: Callable[[Path], SampleFile | None], out: Pat
 
 def finish(
     result: Result,
-    files: "ResultFiles",
+    files: ResultFiles,
     options: argparse.Namespace,
     blocks: Callable[[Result], Iterable[Block]],
     *,
@@ -209,6 +155,8 @@ class ResultFiles:
         """Store a cell's samples."""
         if self._out is None or measured.samples is None:
             return
+        from bezel_bench.result.sample_file import write_samples
+
         file = self._samples(measured.cell)
         file.parent.mkdir(exist_ok=True)
         write_samples(file, {measured.cell.id: (measured.samples, measured.began)})
@@ -221,6 +169,8 @@ class ResultFiles:
             OSError: They cannot be written.
             ResultError: Those of an earlier process cannot be read.
         """
+        from bezel_bench.result.sample_file import copy_samples, read_samples, write_samples
+
         files = [file for cell in cells if cell.requests and (file := self._samples(cell)).exists()]
         if len(files) == 1 and files[0] in self._kept:
             # The samples of one cell are stored as those of a result are.

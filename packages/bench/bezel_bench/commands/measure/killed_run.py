@@ -5,7 +5,6 @@ kill (`bezel_bench.result.spill`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bezel_base.console import note
 from bezel_base.text.counting import format_count
@@ -68,10 +67,3 @@ def keep_killed(
     write(result, lambda path: write_samples(path, {cell.id: (columns, measured.began)}), out)
     files.clear(name)
     note(f"an earlier run was killed after {format_count(responses, 'responses')}, stored in {out}; measuring again")
-
-
-def attempt_load(load: Load, attempt: int, *, again: bool) -> Load:
-    """The load of an attempt: from the second on with its own prompts, unless the same prompts are requested again."""
-    if not attempt or again:
-        return load
-    return replace(load, prompts=replace(load.prompts, run=f"{load.prompts.run}~{attempt}"))

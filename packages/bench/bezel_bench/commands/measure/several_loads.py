@@ -15,15 +15,8 @@ from bezel_base import ending_signals
 from bezel_base.terminal.blocks import Block
 from bezel_base.terminal.status_line import StatusLine
 from bezel_bench.commands.measure.cell_runner import load_of, measuring, variant_of
-from bezel_bench.commands.measure.checkpoint import (
-    ResultFiles,
-    amounts,
-    check_limits,
-    check_out,
-    finish,
-    limits_of,
-    settings_of,
-)
+from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
+from bezel_bench.commands.measure.limits import amounts, check_limits, limits_of, settings_of
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, draft_target
 from bezel_bench.commands.targets import Targets

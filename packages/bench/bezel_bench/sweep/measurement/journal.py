@@ -15,11 +15,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bezel_base.errors import Problem, UserError
-from bezel_bench.result.document import Cell
-from bezel_bench.result.records import Manifest
+
+if TYPE_CHECKING:
+    from bezel_bench.result.document import Cell
+    from bezel_bench.result.records import Manifest
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Taken:
         cut: Whether a limit ended it early.
     """
 
-    cell: Cell
+    cell: "Cell"
     seconds: float
     cut: bool = False
 
@@ -39,7 +41,7 @@ class Taken:
 class Server:
     """A server, identified by its manifest, and whether it is simulated."""
 
-    manifest: Manifest
+    manifest: "Manifest"
     simulated: bool
 
 
@@ -196,10 +198,14 @@ class Journal(Ledger):
             open_cells[name] = record["seconds"] or 0.0
             self.begun[name] = self.begun.get(name, 0) + 1
         elif "cell" in record:
+            from bezel_bench.result.document import Cell  # late: a new journal holds none
+
             cell = Cell.model_validate(record["cell"])
             open_cells.pop(cell.id, None)
             self.taken.append(Taken(cell, record["seconds"], record["cut"]))
         elif "server" in record:
+            from bezel_bench.result.records import Manifest
+
             self.servers[record["server"]] = Server(Manifest.model_validate(record["manifest"]), record["simulated"])
         else:
             self.notes[record["note"]] = None

@@ -6,11 +6,17 @@ command tries it anew. Leaves out when the second try comes (`bezel_bench.sweep.
 `bezel_bench.sweep.ab`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from __future__ import annotations
 
-from bezel_bench.result.document import Cell
-from bezel_bench.sweep.grid import Place
-from bezel_bench.sweep.wording import format_count
+from typing import TYPE_CHECKING
+
+from bezel_base.text.counting import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from bezel_bench.result.document import Cell
+    from bezel_bench.sweep.grid import Place
 
 DISTURBED = ("client_limited", "busy_machine")
 TRIES = 2
