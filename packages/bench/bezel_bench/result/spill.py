@@ -9,6 +9,7 @@ import contextlib
 import os
 from array import array
 from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Final
@@ -20,11 +21,12 @@ from bezel_bench.result.sample import ClientHealth, Measured, Sample
 _EVERY_NS: Final = 1_000_000_000
 _MAX_BYTES: Final = 65_536
 _NAMES: Final = tuple(field.name for field in fields(Sample) if field.name != "chunks")
+_values: Final = attrgetter(*_NAMES)
 
 
 def line_of(sample: Sample) -> bytes:
     """Return a sample as one line of JSON: its fields in their order, then the instants of its chunks."""
-    return orjson.dumps([*[getattr(sample, name) for name in _NAMES], list(sample.chunks)]) + b"\n"
+    return orjson.dumps([*_values(sample), sample.chunks.tolist()]) + b"\n"
 
 
 def sample_of(row: list[Any]) -> Sample:
