@@ -127,14 +127,15 @@ class Connection:
     def ask(self, request: bytes, answer: ResponseBuffer) -> None:
         """Send a request; the owner is notified of its response, or that there will be none."""
         self._answer, self._begun = answer, False
-        try:
-            data = self._tls.encrypt(request) if self._tls else request
-        except ssl.SSLError as error:
-            failure = error
-            self._loop.at(0, lambda: self._end(failure))
-            return
+        if self._tls is not None:
+            try:
+                request = self._tls.encrypt(request)
+            except ssl.SSLError as error:
+                failure = error
+                self._loop.at(0, lambda: self._end(failure))
+                return
         self._sent = answer.sample.sent = monotonic_ns()
-        self._write(data)
+        self._write(request)
 
     def close(self) -> None:
         """Close the connection without notifying the owner."""
@@ -275,15 +276,13 @@ class Connection:
             self._loop.stamped = False
         # Frames counted here bypass the parser, which stays between two frames.
         frames = self._frames
-        if frames is None or not frames.frame(at, _BYTES, size):
-            self._on_data(at, _BUFFER[:size])
-
-    def _on_data(self, at: int, data: memoryview) -> None:
+        if frames is not None and frames.frame(at, _BYTES, size):
+            return
         self._stamp, self._frames = at, None
         if self._tls is None:
-            self._parse(data)
+            self._parse(_BUFFER[:size])
         else:
-            self._decrypt(self._tls, data)
+            self._decrypt(self._tls, _BUFFER[:size])
 
     def _decrypt(self, tls: "Tls", records: memoryview) -> None:
         tls.take(records)

@@ -3,7 +3,6 @@
 A piece that differs from the earlier ones in its text alone is counted at once, which is as fast as storing it.
 """
 
-from array import array
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -48,7 +47,7 @@ class ResponseBuffer:
         self.cut = False
         self.failure = ("", "")
         self._reader = AnswerReader(sample, keeps=keeps)
-        self.instants = array("q")
+        self.instants: list[int] = []
         self.pieces: list[bytes] = []
         self.alike: Alike | None = None
 
@@ -77,7 +76,7 @@ class ResponseBuffer:
         reader = self._reader
         if self.pieces:
             instants, pieces = self.instants, self.pieces
-            self.instants, self.pieces = array("q"), []
+            self.instants, self.pieces = [], []
             reader.feed(instants, pieces)
             if not reader.rest:
                 self.alike = reader.alike
@@ -107,8 +106,9 @@ class Backlog:
             return
         answer.queued = True
         self._waiting.append(answer)
-        self.most = max(self.most, len(self._waiting))
-        if len(self._waiting) > _WAITING:
+        if (waiting := len(self._waiting)) > self.most:
+            self.most = waiting
+        if waiting > _WAITING:
             self._read()
 
     def read_one(self) -> bool:

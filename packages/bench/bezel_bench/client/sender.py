@@ -101,7 +101,8 @@ class Sender:
         self._done = 0
         self._replying = bodies if isinstance(bodies, ReplyingBodies) else None
         self._rest = LONGEST_NS
-        self._interrupted = False
+        # No more is sent: the load was interrupted, or the server hangs or fails too many requests.
+        self._ends = self._interrupted = False
         self._silence = Silence(round(load.deadline_seconds * _SECOND))
         self._hangs = False
         self._failing, self._fails = 0, False
@@ -190,29 +191,23 @@ class Sender:
         self._loop.lag.clear()
         self._loop.stalls.clear()
         cpu = time.process_time()
-        self._loop.run(lambda: self._ends or not self._has_open)
+        self._loop.run(self._is_over)
         self._abandon()
         self._backlog.read_all()
         return time.process_time() - cpu
 
     def interrupt(self) -> None:
         """Send nothing more and wait for nothing; may be called by a signal's handler."""
-        self._interrupted = True
+        self._interrupted = self._ends = True
 
     def progress(self) -> tuple[int, int, int, int]:
         """Return requests begun, ended, and awaited, and for how long (ns) none of these got a response."""
         awaited = len(self._asking)
         return len(self.samples), self._done, awaited, self._silence.so_far(monotonic_ns()) if awaited else 0
 
-    @property
-    def _ends(self) -> bool:
-        """Whether no more is sent: the load was interrupted, or the server hangs or fails every request."""
-        return self._interrupted or self._hangs or self._fails or self._failed_share > 0
-
-    @property
-    def _has_open(self) -> bool:
-        """Whether requests are to be made, or to be answered."""
-        return bool(self._coming or self._asking or self._pool.waiting or self._due_later)
+    def _is_over(self) -> bool:
+        """Whether the load was ended, or no request is to be made or to be answered."""
+        return self._ends or not (self._coming or self._asking or self._pool.waiting or self._due_later)
 
     # Notifications of a connection.
 
@@ -331,7 +326,8 @@ class Sender:
 
     def _keep(self, sample: Sample) -> None:
         """Write an ended request to the spill file, so that it survives a kill."""
-        sample.detail = self._route.without_secrets(sample.detail)
+        if sample.detail:
+            sample.detail = self._route.without_secrets(sample.detail)
         if self._spill:
             self._spill.add(sample)
 
@@ -345,8 +341,8 @@ class Sender:
 
     def _listen(self, answer: ResponseBuffer) -> None:
         """Check, after a request failed without a response, whether the server hangs."""
-        if self._silence.misses(answer.sample.sent or answer.sample.planned, answer.at):
-            self._hangs = self._hangs or self._has_more(answer)
+        if self._silence.misses(answer.sample.sent or answer.sample.planned, answer.at) and self._has_more(answer):
+            self._hangs = self._ends = True
 
     def _has_more(self, answer: ResponseBuffer) -> bool:
         """Whether more is to be sent after a response; else each awaited request has its own deadline."""
@@ -356,25 +352,25 @@ class Sender:
 
     def _finish(self, answer: ResponseBuffer) -> None:
         self._done += 1
-        cancelled = answer.failure[0] == kinds.CANCELLED
-        if answer.sample.status == _OK and not (answer.cut or answer.failure[0]):
+        status, failure = answer.sample.status, answer.failure[0]
+        if status == _OK and not (answer.cut or failure):
             self._failing = 0
-        elif not cancelled:
+        elif failure != kinds.CANCELLED:
             self._failing += 1
             self._failed += 1
             if self._failed > self._most_failed * max(self._done, _LEAST_ENDED) and self._has_more(answer):
-                self._failed_share = self._failed_share or self._failed / self._done
-            self._fails = self._fails or (self._failing >= self._most_failing and self._has_more(answer))
+                self._failed_share, self._ends = self._failed_share or self._failed / self._done, True
+            if self._failing >= self._most_failing and self._has_more(answer):
+                self._fails = self._ends = True
         if self._rest:
             self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
         if user := answer.user:
             if self._replying:
                 self._hear(user, answer)
-            if (answer.sample.status or cancelled) and not self._think:
-                self._next(user, answer.at)
+            if wait := self._think if status or failure == kinds.CANCELLED else max(self._think, _PAUSE_NS):
+                self._loop.at(answer.at + wait, partial(self._next, user, answer.at + wait))
             else:
-                ready = answer.at + max(self._think, 0 if answer.sample.status or cancelled else _PAUSE_NS)
-                self._loop.at(ready, partial(self._next, user, ready))
+                self._next(user, answer.at)
         self._backlog.add(answer)
         if self._due_later and not self._ends:
             self._pool.want(self._due_later.popleft())

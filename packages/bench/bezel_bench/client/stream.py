@@ -114,11 +114,6 @@ class AnswerReader:
             sample.failure, sample.detail = self._failure
         return sample
 
-    def _learn(self, data: bytes) -> None:
-        if alike := Alike.learn(data, self._chunk):
-            self._lessons -= 1
-            self.alike = alike
-
     def _end(self) -> None:
         self._ended = True
         self.alike = None
@@ -136,11 +131,8 @@ class AnswerReader:
                 return
             if usage := event.get("usage"):
                 self._usage = usage
-            texts = self._texts()
-            self._choices(at, event.get("choices") or ())
-            # Not from the first event, which may hold a role.
-            if self._lessons and texts and self._texts() > texts:
-                self._learn(data)
+            if choices := event.get("choices"):
+                self._choices(at, choices, data)
         except orjson.JSONDecodeError:
             if data.strip() == b"[DONE]":
                 self._end()
@@ -149,7 +141,7 @@ class AnswerReader:
         except (AttributeError, TypeError):
             self._fail(kinds.BAD_JSON, f"an event is not a completion: {data[:80].decode(errors='replace')}")
 
-    def _choices(self, at: int, choices: Sequence[dict[str, Any]]) -> None:
+    def _choices(self, at: int, choices: Sequence[dict[str, Any]], data: bytes) -> None:
         content = text = call = False
         for choice in choices:
             delta = choice.get("delta")
@@ -163,9 +155,14 @@ class AnswerReader:
                 text = True
             elif calls := delta.get("tool_calls"):
                 call = call or _calls(calls)
-        if content or text or call:
-            self._token(at, content=content, text=content or text)
-        elif choices:
+        text = text or content
+        if text or call:
+            # Not from the first event, which may hold a role.
+            if text and self._lessons and self._texts() and (alike := Alike.learn(data, self._chunk)):
+                self._lessons -= 1
+                self.alike = alike
+            self._token(at, content=content, text=text)
+        else:
             # A token without a text, which `usage` counts: part of a character's bytes, or a special token.
             self.sample.last = at
 
@@ -218,8 +215,10 @@ class AnswerReader:
         if isinstance(usage, dict):
             sample.prompt_tokens = _number(usage.get("prompt_tokens"))
             sample.output_tokens = _number(usage.get("completion_tokens"))
-            sample.cached_tokens = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
-            sample.reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
+            if details := usage.get("prompt_tokens_details"):
+                sample.cached_tokens = _detail(details, "cached_tokens")
+            if details := usage.get("completion_tokens_details"):
+                sample.reasoning_tokens = _detail(details, "reasoning_tokens")
         if self._computed:
             total = _number(usage.get("total_tokens")) if isinstance(usage, dict) else -1
             sample.prompt_tokens = sample.prompt_tokens if sample.prompt_tokens > 0 else total
