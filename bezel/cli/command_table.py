@@ -5,7 +5,6 @@ Owns how they become one, and which command passes on what follows `--`.
 
 import functools
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from bezel.operations import COMMANDS as OPERATION_COMMANDS
 from bezel_base.command_line.parser import Parser, Spec
 from bezel_base.command_line.table import CommandTable, merge_tables, shown_name, value_name
+from bezel_base.toml_tables import read_table
 from bezel_bench.commands.table import shared_spec
 from bezel_localcloud.command.table import spec as localcloud_spec
 
@@ -29,7 +29,7 @@ _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what f
 def command_table() -> CommandTable:
     """All commands of `bezel`."""
     made = json.loads(OPERATION_COMMANDS.read_text(encoding="utf-8"))
-    table = merge_tables(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
+    table = merge_tables(made, read_table(COMMANDS))
     _add_run(table["commands"])
     benchmark = shared_spec()
     shared = {"help": benchmark["help"], "commands": benchmark["commands"]}

@@ -7,13 +7,13 @@ of it, and its markup is for browsers: it is said in words.
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from bezel_base.text.shell import shell_word
+from bezel_base.toml_tables import read_table
 
 _BARE = re.compile(
     r"^(?:Rate exceeded|upstream connect error|upstream request timeout|no healthy upstream|Service Unavailable|"
@@ -132,7 +132,7 @@ def _is_of_front(status: int, body: str) -> bool:
 
 @cache
 def _rows(by: Answerer) -> tuple[tuple[dict[str, Any], tuple[re.Pattern[str], ...]], ...]:
-    table = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))[by]
+    table = read_table(Path(__file__).with_name("refusals.toml"))[by]
     return tuple(
         (row, tuple(re.compile(pattern, re.IGNORECASE) for pattern in row.get("patterns", ()))) for row in table
     )

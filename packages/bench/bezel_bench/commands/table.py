@@ -4,12 +4,12 @@ Owns where the texts of `bezel-bench` differ: it has another name, and knows no 
 """
 
 import functools
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from bezel_base.command_line.parser import Spec
 from bezel_base.command_line.table import CommandTable
+from bezel_base.toml_tables import read_table
 
 COMMANDS = Path(__file__).with_name("commands.toml")
 PROGRAM = "bezel-bench"
@@ -19,7 +19,7 @@ _OF_BEZEL, _OWN = "`bezel bench`", f"`{PROGRAM}`"
 @functools.cache
 def shared_spec() -> Spec:
     """The content of commands.toml: `help`, `arguments`, `commands`, `tables`, and texts `without_project`."""
-    return tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+    return read_table(COMMANDS)
 
 
 @functools.cache

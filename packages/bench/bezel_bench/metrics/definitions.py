@@ -6,13 +6,13 @@ spreads and intervals (bezel_bench.metrics.statistics) and the validity of a fig
 """
 
 import functools
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bezel_base.toml_tables import read_table
 from bezel_bench.metrics import figures, statistics
 from bezel_bench.metrics.metric_inputs import (
     NO_GENERATION,
@@ -101,7 +101,7 @@ def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
     return {name: statistics.distribution(series, unit) for name, (series, unit) in spreads.items() if len(series)}
 
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = read_table(Path(__file__).with_suffix(".toml"))
 LATENCIES = tuple(f"{name}_{statistic}" for name in _TABLE["latencies"] for statistic, _, _ in _STATISTICS)
 """Names of the figures of latencies."""
 DEFINITIONS: tuple[Definition, ...] = (
