@@ -122,6 +122,9 @@ def test_a_failed_update_keeps_the_old_revision_serving(cloud, make_service):
         "ConfigurationsReady": "CONDITION_FAILED",
     }
     assert cloud.front("kept").get("/").json()["arguments"] == ["--a=1"]
+    again = cloud.update("kept", cloud.template("--exit=1"))
+    assert again["error"]["message"] == operation["error"]["message"]
+    assert cloud.service("kept")["latestCreatedRevision"] == service["latestCreatedRevision"]
 
 
 @pytest.mark.slow
