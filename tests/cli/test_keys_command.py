@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,10 @@ import pytest
 
 from bezel.engine.outcomes import Exit
 from bezel_door.key_file import judge_key
+from tests.support.e2e.warm_bezel import run_whole
 from tests.support.operations.door_cloud import DoorCloud, door_cloud
 
 pytestmark = pytest.mark.slow  # whole processes
-BEZEL = Path(sys.executable).parent / "bezel"
 
 
 @pytest.fixture
@@ -26,16 +25,7 @@ def cloud(tmp_path: Path) -> Iterator[DoorCloud]:
 def run(cloud: DoorCloud, *arguments: str) -> subprocess.CompletedProcess[str]:
     folder = cloud.deployed.folder
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), **cloud.context().environ}
-    return subprocess.run(
-        [BEZEL, "keys", *arguments],
-        cwd=folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_whole(("keys", *arguments), folder, environ)
 
 
 def test_a_key_is_on_standard_output_once_and_only_after_a_confirmation(cloud: DoorCloud) -> None:

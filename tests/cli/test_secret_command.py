@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.e2e.warm_bezel import run_whole
 from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer, Call
 
@@ -105,7 +106,7 @@ def test_a_descriptor_is_read_in_place_of_standard_input(cloud: OneProject, tmp_
 def test_what_is_no_value_changes_nothing(
     cloud: OneProject, tmp_path: Path, arguments: tuple[str, ...], typed: str, says: str
 ) -> None:
-    ran = run(cloud, tmp_path, *arguments, input=typed)
+    ran = run_whole(("secret", "set", "hf-token", *arguments), ROOT, environment(cloud, tmp_path), typed)
     assert ran.returncode in {1, 2}
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -46,10 +45,7 @@ def environment(cloud, **more):
 
 def bezel(cloud, *arguments, folder=ROOT, **more):
     confirmed = ["--yes"] if arguments[:1] == ("copy",) and "--name" not in arguments else []
-    command = ("weights", *arguments, *confirmed)
-    output, errors = (Path(tempfile.mkstemp(dir=cloud.folder)[1]) for _ in range(2))
-    code = warm_bezel.run(command, folder, environment(cloud, **more), output, 60, errors)
-    return subprocess.CompletedProcess(command, code, output.read_text(), errors.read_text())
+    return warm_bezel.run_whole(("weights", *arguments, *confirmed), folder, environment(cloud, **more))
 
 
 def test_a_stack_s_model_is_copied_listed_and_replaced_from_a_bucket(cloud):

@@ -1,14 +1,20 @@
-"""`bezel local serve` as a user starts it: in an empty folder, with a home of its own, and nothing else."""
+"""`bezel local serve` as a user starts it: in an empty folder, with a home of its own, and nothing else.
+
+It is forked from one that has loaded the command (`warm_bezel`); the script is run by `test_a_reader_that_is_gone`.
+"""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from bezel.cli.main import main
 from localcloud_support.command_here import run_here
+from tests.support.e2e.warm_bezel import WarmProcess
+from tests.support.e2e.warm_server import Order
 
 BEZEL = str(Path(sys.executable).parent / "bezel")
 
@@ -23,17 +29,13 @@ class Served:
     def __init__(self, home: Path, *options: str, **variables: str) -> None:
         self.home = home
         self.variables = {"PATH": os.environ["PATH"], "HOME": str(home)} | variables
-        self._process = subprocess.Popen(
-            [BEZEL, "local", "serve", "--json", *options],
-            cwd=home,
-            env=self.variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        assert self._process.stdout is not None
-        self.report = json.loads(self._process.stdout.readline() or "null") or {}
+        order = Order(sys.executable, "", ["local", "serve", "--json", *options], str(home), self.variables)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        reading, writing = (os.fdopen(end, mode) for end, mode in zip(os.pipe(), ("r", "wb"), strict=True))
+        with Path(os.devnull).open("rb") as nothing, writing:
+            self._process = WarmProcess(order, [nothing, writing, self._errors])
+        self._output = reading
+        self.report = json.loads(self._output.readline() or "null") or {}
 
     @property
     def pid(self) -> int:
@@ -45,7 +47,7 @@ class Served:
 
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; its exit status and what it wrote to standard error."""
-        if self._process.poll() is None:
-            self._process.send_signal(number)
-        _, errors = self._process.communicate(timeout=30)
-        return self._process.returncode, errors
+        self._process.send_signal(number)
+        code = self._process.wait(30)
+        self._errors.seek(0)
+        return code, self._errors.read().decode()

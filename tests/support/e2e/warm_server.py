@@ -87,7 +87,13 @@ LOCALCLOUD = (
     *("bezel_localcloud.routing.operations_api", "bezel_simulated_vllm.synthetic_weights", "encodings.idna"),
     *("cryptography.hazmat.primitives.ciphers.aead", "uvicorn.lifespan.off", "xml.etree.ElementTree"),
 )
-KINDS = {"sdk": SDK, "bezel": BEZEL, "plugins": PLUGINS, "simulated": SIMULATED, "localcloud": LOCALCLOUD}
+KINDS = {
+    "sdk": SDK,
+    "bezel": (*BEZEL, *LOCALCLOUD),
+    "plugins": PLUGINS,
+    "simulated": SIMULATED,
+    "localcloud": LOCALCLOUD,
+}
 
 
 class Order(NamedTuple):
@@ -110,7 +116,7 @@ def load(kind: str) -> None:
         # Reading the catalogue takes ten times as long as a plan.
         settings = {"accelerator": "nvidia-l4", "model": "gemma-4-12b-it-qat-w4a16", "region": "us-east4"}
         importlib.import_module("bezel.planner").make_plan(settings, project="bezel-local", stack="read")
-    if kind == "localcloud":  # the modules of its services load with the first cloud
+    if kind in ("bezel", "localcloud"):  # the modules of its services load with the first cloud
         services = importlib.import_module("bezel_localcloud.services")
         for module in pkgutil.walk_packages(services.__path__, f"{services.__name__}."):
             importlib.import_module(module.name)
