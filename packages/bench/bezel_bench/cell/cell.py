@@ -18,6 +18,7 @@ from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Bodies, Load, TokenSource
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.result import cell_status
+from bezel_bench.result.lean_imports import lean_imports
 from bezel_bench.result.sample import Measured
 from bezel_bench.server.drain import drain, read_metrics
 from bezel_bench.server.sampling import MetricsSampler
@@ -69,9 +70,10 @@ def measure_cell(
         # Requests that the client gave up on still run, and are counted when they end.
         drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
         after = read_metrics(server.ask)
-    from bezel_bench.cell.build_cell import cell_record
-    from bezel_bench.result.columns import Columns
-    from bezel_bench.server.counters import over
+    with lean_imports():
+        from bezel_bench.cell.build_cell import cell_record
+        from bezel_bench.result.columns import Columns
+        from bezel_bench.server.counters import over
 
     # The metrics are those of the first address.
     urls = len(set(plan.load.urls))
