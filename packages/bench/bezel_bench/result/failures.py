@@ -1,7 +1,6 @@
 """Classification of failures: the kind of each, and its message in one short line. Pure."""
 
 import errno
-import ssl
 from typing import Any, Final
 
 import orjson
@@ -9,7 +8,7 @@ import orjson
 from bezel_base.errors import Problem
 from bezel_base.front.refusals import is_page, page_words
 from bezel_bench.result import sample as kinds
-from bezel_bench.result.no_response import NotHttpError, of_bytes, of_error
+from bezel_bench.result.no_response import NotHttpError, is_tls_error, of_bytes, of_error
 
 FAILED_SHARE: Final = 0.01
 """Share of the requests: where more failed, the rest was a lighter load than the requested one."""
@@ -33,9 +32,9 @@ def of_status(status: int) -> str:
 
 def of_connecting(error: OSError) -> tuple[str, str]:
     """Return kind and text of a failure to connect."""
-    if error.errno in _OWN and not isinstance(error, ssl.SSLError):
+    if error.errno in _OWN and not is_tls_error(error):
         return kinds.CLIENT, _OWN[error.errno]
-    if isinstance(error, ssl.SSLError):
+    if is_tls_error(error):
         return kinds.REFUSED, short(str(of_error(error)))
     return kinds.REFUSED, short(error.strerror or str(error))
 
@@ -53,7 +52,7 @@ def of_broken(error: Exception | None, *, begun: bool, status: int) -> tuple[str
     if not begun and error is None:
         return kinds.NO_ANSWER, "the server closed the connection without an answer"
     if not begun:
-        return kinds.RESET, short(str(of_error(error) if isinstance(error, ssl.SSLError) else error))
+        return kinds.RESET, short(str(of_error(error) if is_tls_error(error) else error))
     return None if status else (kinds.TRUNCATED, "the connection closed inside the answer's head")
 
 

@@ -8,8 +8,11 @@ of TLS is its type, version and length (RFC 8446, section 5.1), and a server ans
 
 import re
 import socket
-import ssl
-from typing import Final, NamedTuple
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+
+if TYPE_CHECKING:
+    import ssl
 
 LONGEST: Final = 64
 """Bytes of a response that is not HTTP that are enough to name it."""
@@ -78,12 +81,20 @@ class NoResponse(NamedTuple):
 SPEAKS_TLS: Final = NoResponse("the server speaks TLS on this port", "write https:// instead of http://.")
 
 
+def is_tls_error(error: object) -> "TypeGuard[ssl.SSLError]":
+    """Whether an error is of TLS, whose module is loaded where a connection has it, and only there."""
+    tls = sys.modules.get("ssl")
+    return tls is not None and isinstance(error, tls.SSLError)
+
+
 def of_error(error: Exception) -> NoResponse:
     """Return the reason that an error of the system or of TLS shows."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        what, repair = _VERIFY.get(error.verify_code, ("is not trusted", _AUTHORITY))
-        return NoResponse(f"the certificate {what}: {error.verify_message}", repair)
-    if isinstance(error, ssl.SSLError):
+    if is_tls_error(error):
+        import ssl
+
+        if isinstance(error, ssl.SSLCertVerificationError):
+            what, repair = _VERIFY.get(error.verify_code, ("is not trusted", _AUTHORITY))
+            return NoResponse(f"the certificate {what}: {error.verify_message}", repair)
         explanation = next((row for phrase, row in _TLS.items() if phrase in str(error)), None)
         if explanation:
             return NoResponse(*explanation)

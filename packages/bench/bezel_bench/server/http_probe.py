@@ -1,23 +1,22 @@
 """Single requests to a server outside the load: one request, one whole response, a deadline. Never timed.
 
-Uses the standard library, so that a run begins without the import of a larger client. Like the load, it connects
-directly to the server: no proxy, no redirect followed, certificates verified.
+Owns the connection, and the reasons why no response came. Like the load, it connects directly to the server: no proxy,
+no redirect followed, certificates verified. Leaves out the bytes of a request and of its response
+(`bezel_bench.server.exchange`).
 """
 
-import http.client
 import json
 import socket
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from bezel_base.front.refusals import refusal_of
 from bezel_bench.load.plan import Target, TokenSource
 from bezel_bench.result.no_response import LONGEST, SPEAKS_TLS, NoResponse, NotHttpError, of_bytes, of_error
+from bezel_bench.server.exchange import NotWholeError, receive_response, request_bytes
 
+_PORTS: Final = {"http": 80, "https": 443}
 _HTTP: Final = b"HTTP/1."
 
 
@@ -46,6 +45,8 @@ class ProbeResponse:
         """Return what is wrong with the response, in words: the reason, or the status and whose refusal it is."""
         if not self.status:
             return self.text
+        from bezel_base.front.refusals import refusal_of  # late: few responses are refusals
+
         front = refusal_of(self.status, self.text)
         return f"HTTP {self.status}" + (f": {front.cause}. {front.advice.rstrip('.')}" if front else "")
 
@@ -56,22 +57,6 @@ class ProbeResponse:
         except ValueError:
             return {}
         return parsed if isinstance(parsed, dict) else {}
-
-
-class _ConnectionTo(http.client.HTTPConnection):
-    """A secure connection to another place than the name leads to, whose certificate is the name's."""
-
-    default_port = http.client.HTTPS_PORT
-
-    def __init__(self, at: str, context: ssl.SSLContext, host: str, port: int | None, *, timeout: float) -> None:
-        super().__init__(host, port, timeout=timeout)
-        self._at, self._context = at, context
-
-    def connect(self) -> None:
-        """Connect to the place."""
-        host, _, port = self._at.rpartition(":")
-        plain = socket.create_connection((host, int(port)), self.timeout)
-        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
 
 
 Ask = Callable[[str, Mapping[str, Any] | None], ProbeResponse]
@@ -90,53 +75,64 @@ def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask
         UserError: The target's CA file holds no certificate.
     """
     parts = urlsplit(target.url)
-    host, prefix = parts.hostname or "", parts.path.rstrip("/")
-    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+    name, prefix = parts.hostname or "", parts.path.rstrip("/")
+    port = parts.port or _PORTS[parts.scheme]
+    shown_name = f"[{name}]" if ":" in name else (name if name.isascii() else name.encode("idna").decode())
+    host = shown_name if port == _PORTS[parts.scheme] else f"{shown_name}:{port}"
+    place, context = (name, port), None
     if parts.scheme == "https":
         from bezel_bench.client.tls import trusting
 
         context = trusting(target.ca_file)
-        connect = partial(http.client.HTTPSConnection, context=context)
         if target.at:
-            connect = partial(_ConnectionTo, target.at, context)
+            at, _, at_port = target.at.rpartition(":")
+            place = (at, int(at_port))
 
     def ask(path: str, body: Mapping[str, Any] | None = None) -> ProbeResponse:
-        connection = connect(host, parts.port, timeout=seconds)
+        made: socket.socket | None = None
         method, data = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
         try:
-            connection.request(method, prefix + path, data, {**headers(), "Content-Type": "application/json"})
-            _check_begin(connection)
-            response = connection.getresponse()
-            return ProbeResponse(response.status, response.read(), response.headers.get("Location") or "")
-        except (OSError, http.client.HTTPException, NotHttpError) as error:
-            reason = _reason(error, is_connected=connection.sock is not None, seconds=seconds)
+            request = request_bytes(
+                method, prefix + path, host, {**headers(), "Content-Type": "application/json"}, data
+            )
+            made = socket.create_connection(place, seconds)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is not None:
+                made = context.wrap_socket(made, server_hostname=name)
+            made.sendall(request)
+            if context is None:  # of TLS no bytes can be looked at without taking them
+                _check_begin(made)
+            response = receive_response(made, method)
+            return ProbeResponse(response.status, response.body, response.location)
+        except (OSError, NotHttpError, NotWholeError) as error:
+            reason = _reason(error, is_connected=made is not None, seconds=seconds)
             is_ended = isinstance(error, ConnectionResetError) or reason == of_bytes(b"")
-            if is_ended and parts.scheme == "http" and _speaks_tls(host, parts.port or 80, seconds):
+            if is_ended and context is None and _speaks_tls(name, port, seconds):
                 reason = SPEAKS_TLS
             return ProbeResponse(0, reason.reason.encode(), no_response=reason)
         finally:
-            connection.close()
+            if made is not None:
+                made.close()
 
     return ask
 
 
-def _check_begin(connection: http.client.HTTPConnection) -> None:
+def _check_begin(connection: socket.socket) -> None:
     """Look at a response's first bytes: something else than HTTP may send no line end and wait.
 
     Raises:
         NotHttpError: They are not HTTP/1.1.
         OSError: None came.
     """
-    made = connection.sock
-    if made is None or isinstance(made, ssl.SSLSocket):  # of TLS no bytes can be looked at without taking them
-        return
-    begin = made.recv(LONGEST, socket.MSG_PEEK)
+    begin = connection.recv(LONGEST, socket.MSG_PEEK)
     if not begin.startswith(_HTTP[: len(begin)]) or not begin:
         raise NotHttpError("no HTTP", begin)
 
 
 def _speaks_tls(host: str, port: int, seconds: float) -> bool:
     """Whether a server that closed on plain text takes a TLS handshake; nothing is sent over it."""
+    import ssl
+
     try:
         with socket.create_connection((host, port), seconds) as made:
             ssl.create_default_context().wrap_socket(made, server_hostname=host).close()
@@ -151,13 +147,9 @@ def _reason(error: Exception, *, is_connected: bool, seconds: float) -> NoRespon
     match error:
         case NotHttpError():
             return of_bytes(error.data)
-        case http.client.RemoteDisconnected():
-            return of_bytes(b"")
-        case http.client.BadStatusLine() | http.client.UnknownProtocol():
-            return of_bytes(str(error).encode("latin-1", "replace"))
+        case NotWholeError():
+            return NoResponse(f"the response is not whole ({error})", "look at its log.")
         case TimeoutError() if is_connected and "handshake" not in str(error):
             return NoResponse(f"the server sent no response within {seconds:g} s", "look at its log.")
-        case http.client.HTTPException():
-            return NoResponse(f"the response is not whole ({error or type(error).__name__})", "look at its log.")
         case _:
             return of_error(error)
