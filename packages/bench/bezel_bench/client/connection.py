@@ -10,7 +10,6 @@ import contextlib
 import errno
 import os
 import socket
-import ssl
 import struct
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Final, Protocol
@@ -103,7 +102,7 @@ class Connection:
         self._parser: httptools.HttpResponseParser | None = None
         self._sent = self._stamp = 0
         self._socket: socket.socket | None = None
-        self._tls = route.tls()
+        self._tls: Tls | None = route.tls()
         self._unsent: memoryview | None = None
 
     def open(self) -> None:
@@ -130,7 +129,7 @@ class Connection:
         if self._tls is not None:
             try:
                 request = self._tls.encrypt(request)
-            except ssl.SSLError as error:
+            except self._tls.Error as error:
                 failure = error
                 self._loop.at(0, lambda: self._end(failure))
                 return
@@ -294,7 +293,7 @@ class Connection:
                 self._parse(data)
                 if self._socket is None:
                     return
-        except ssl.SSLError as error:
+        except tls.Error as error:
             self._end(error)
             return
         # Session tickets and key updates may need a reply.

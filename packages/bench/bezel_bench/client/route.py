@@ -1,15 +1,14 @@
 """Route to one server: its addresses, its certificate's authority and the head of every request to it."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bezel_base.errors import Problem, UserError
-from bezel_bench.client.tls import Tls, trusting
 from bezel_bench.load.plan import Target
 
-_PORTS: Final = {"http": 80, "https": 443}
 _LINE_ENDS: Final = frozenset("\r\n")
 # A longer word in a header's value counts as a secret: "Bearer" does not.
 _WORD: Final = 7
@@ -20,6 +19,7 @@ class Route:
 
     Attributes:
         addresses: Family and address of each result of the name, in the system's order.
+        tls: Returns TLS for a new connection; None for plain HTTP.
     """
 
     def __init__(self, target: Target) -> None:
@@ -30,11 +30,15 @@ class Route:
         """
         parts = urlsplit(target.url)
         self._host = parts.hostname or ""
-        host, port = self._host, parts.port or _PORTS[parts.scheme]
+        host, port = self._host, parts.port or {"http": 80, "https": 443}[parts.scheme]
         if target.at:
             host, _, text = target.at.rpartition(":")
             port = int(text)
-        self._context = trusting(target.ca_file) if parts.scheme == "https" else None
+        self.tls: Callable[[], Any] = lambda: None
+        if parts.scheme == "https":
+            from bezel_bench.client.tls import Tls, trusting  # late: plain HTTP begins without TLS
+
+            self.tls = partial(Tls, trusting(target.ca_file), self._host)
         try:
             results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
@@ -51,10 +55,6 @@ class Route:
         self._headers: Mapping[str, str] | None = None
         self._made = b""
         self._secrets: set[str] = set()
-
-    def tls(self) -> Tls | None:
-        """Return TLS for a new connection; None for plain HTTP."""
-        return Tls(self._context, self._host) if self._context else None
 
     def request(self, headers: Mapping[str, str], body: bytes) -> bytes:
         """Return the bytes of a request.

@@ -31,6 +31,7 @@ class Tls:
     """One side of one connection: plain bytes on one end, records on the other."""
 
     __slots__ = ("_in", "_object", "_out")
+    Error: Final = ssl.SSLError
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
