@@ -1,12 +1,16 @@
 """The state of a cell: each rule of its state, on its own."""
 
+import numpy as np
 import pytest
 
 from bench_support.runs import BEGAN, MS, SECOND, columns, good_sample, measurement
 from bezel_bench.cell.build_cell import client_figures, relative_rate
+from bezel_bench.metrics.statistics import Series, distribution
+from bezel_bench.metrics.steady import Steady
 from bezel_bench.result.cell_status import busy_machine, infeasible, limits_of_client, queueing_reason, state_of
 from bezel_bench.result.document import Check, ClientFigures
 from bezel_bench.result.sample import ClientHealth, Sample
+from bezel_bench.validity.ttft_part import ttft_part
 
 PASSED = Check(name="counters", state="passed", text="fine")
 FAILED = Check(name="counters", state="failed", text="off by 30 %")
@@ -124,6 +128,47 @@ def test_a_stall_beyond_the_promised_accuracy_is_a_busy_machine(stall, ttft, tex
     assert text in busy
     assert bool(busy) == bool(text)
     assert state(busy=busy)[0] == ("busy_machine" if text else "ok")
+
+
+def part(values):
+    return distribution(Series(np.array(values)), "ms")
+
+
+@pytest.mark.parametrize(
+    ("of_ttft", "ttft", "text"),
+    [
+        (None, 50.0, ""),
+        (part([0.01] * 99 + [9.0]), 50.0, ""),
+        (part([0.01] * 98 + [9.0] * 2), 50.0, "up to 9.0 ms of the ttft were its own (p99), above 1 ms"),
+        (part([0.01] * 95 + [1.4] * 5), 150.0, ""),
+        (part([0.01] * 95 + [1.6] * 5), 150.0, "1.6 ms of the ttft were its own (p99), above 1.5 ms"),
+        (part([0.01] * 29 + [9.0]), 50.0, ""),
+        (part([0.01] * 8 + [9.0] * 4), 50.0, "9.0 ms of the ttft were its own (p90)"),
+        (part([0.01, 0.02, 9.0]), 50.0, ""),
+    ],
+)
+def test_a_part_of_the_ttft_beyond_the_promised_accuracy_is_the_clients(of_ttft, ttft, text):
+    """1 ms, or 1 % of the median, at the highest percentile that has a request above it."""
+    limits = limits_of_client(health(ttft_part=of_ttft), None, ttft)
+    assert text in "".join(limits)
+    assert state(client_limits=limits)[0] == ("client_limited" if text else "ok")
+    stalled = health(ttft_part=of_ttft, stall_p99_ms=20.0)
+    busy = busy_machine(stalled, limits_of_client(stalled, None, ttft), ttft)
+    assert state(client_limits=limits, busy=busy)[0] == "busy_machine"
+
+
+def test_the_clients_part_is_before_sending_and_after_arrival():
+    rows = [good_sample(index, BEGAN + index * SECOND, ttft=50 * MS) for index in range(6)]
+    for sample, after in zip(rows, (0, 47 * MS, -9 * MS, 70 * MS), strict=False):
+        sample.departed = sample.sent + MS // 4
+        sample.first_after = after and sample.sent + after
+    rows[4].departed, rows[4].failure = rows[4].sent + 9 * MS, "truncated"
+    steady = Steady(BEGAN, BEGAN + 6 * SECOND, "", cut=False)
+    # A request counts from its sending at the earliest, and one without a stamp, or that failed, in no way.
+    seen = ttft_part(columns(measurement(rows)), steady)
+    assert (seen.n, seen.min, seen.p50, seen.max) == (4, 0.25, pytest.approx(1.75), pytest.approx(50.25))
+    assert ttft_part(columns(measurement(rows[5:])), steady) is None
+    assert ttft_part(columns(measurement(rows)), Steady(BEGAN, BEGAN + SECOND, "", cut=True)).n == 1
 
 
 def test_lateness_on_a_busy_machine_is_no_limit_of_the_client():

@@ -63,6 +63,23 @@ def test_another_file_is_found_out(tmp_path):
         read_samples(path, written.sha256)
 
 
+def test_a_file_of_before_the_kernels_stamps_is_read_without_them(tmp_path):
+    rows = columns(closed_loop(1, 3))
+    rows["departed"][:] = rows["sent"] + 9
+    write_samples(tmp_path / "new.npz", {"c1": (rows, BEGAN)})
+    with np.load(tmp_path / "new.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    for missing, is_read in (("departed", True), ("first_after", True), ("sent", False)):
+        arrays.pop(f"c1/{missing}")
+        np.savez(tmp_path / "old.npz", **arrays)
+        if is_read:
+            (old, _) = read_samples(tmp_path / "old.npz")["c1"]
+            assert (old["departed"].tolist(), old["sent"].tolist()) == ([0] * 3, rows["sent"].tolist())
+        else:
+            with pytest.raises(ResultError, match="is not a sample file"):
+                read_samples(tmp_path / "old.npz")
+
+
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
 def test_what_holds_no_samples_is_reported(tmp_path, content):
     (tmp_path / "r.samples.npz").write_bytes(content)

@@ -23,10 +23,12 @@ from bezel_bench.metrics.steady import Steady, steady_window
 from bezel_bench.result import cell_status
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Cell, ClientFigures, Counters, Window
+from bezel_bench.result.records import Distribution
 from bezel_bench.result.sample import ClientHealth, Measured, Sample
 from bezel_bench.server import counters
 from bezel_bench.server.drain import Drained
 from bezel_bench.validity.checks import Evidence, beginnings, check_all
+from bezel_bench.validity.ttft_part import ttft_part
 
 _DETAIL = 300
 # Longer traces are stored in the samples only, as `planned`.
@@ -48,7 +50,7 @@ def cell_record(
         stages = stage_figures(pattern, load.stop, facts, measured)
     evidence = Evidence(load, facts, metrics, counted, idle, manifest, manifest.served_by, looked_at)
     checks = check_all(evidence)
-    client = client_figures(measured.client, columns)
+    client = client_figures(measured.client, columns, ttft_part(columns, steady))
     failures, examples = columns.failures(), _examples(measured.samples)
     platform = manifest.platform
     ttft = metrics["ttft_p50"].value or metrics["e2e_p50"].value
@@ -97,8 +99,8 @@ def cell_record(
     )
 
 
-def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
-    """Return the client's figures in the document's shape."""
+def client_figures(health: ClientHealth, columns: Columns, part: Distribution | None = None) -> ClientFigures:
+    """Return the client's figures in the document's shape; `part` is that of `ttft_part`."""
     is_begun = columns["begun"] > 0
     # Only until the request was begun: a request that then waits for a connection waits for the server.
     delays = (columns["begun"][is_begun] - columns["planned"][is_begun]) / 1e6
@@ -106,7 +108,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
     ends = {"silent_seconds": health.silent_seconds or None, "failing_requests": health.failing_requests or None}
     ends |= {name: getattr(health, name) or None for name in ("failed_share", "crowd", "waited")}
-    return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late})
+    return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late, "ttft_part": part})
 
 
 def relative_rate(columns: Columns) -> float | None:

@@ -2,8 +2,10 @@
 
 The instant is the kernel's receive stamp where available: it is right however late the bytes are read. (TCP has one
 stamp for all that is read at once, that of the last segment: a client that is so late that it reads several chunks
-together sees them arrive together.) Owns HTTP/1.1 framing (by httptools' parser) and TLS. Leaves out the meaning of a
-body, the choice of the next request and the consequence of a broken connection: the connection notifies its owner.
+together sees them arrive together.) Of the first requests, and of some later ones, the kernel also stamps when they
+left (Documentation/networking/timestamping.rst). Owns HTTP/1.1 framing (by httptools' parser) and TLS. Leaves out the
+meaning of a body, the choice of the next request and the consequence of a broken connection: the connection notifies
+its owner.
 """
 
 import contextlib
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import httptools
 
-from bezel_bench.client.loop import ARRIVES, ENDS, READ, WRITE, Loop
+from bezel_bench.client.loop import ARRIVES, ENDS, ERROR, READ, WRITE, Loop
 from bezel_bench.client.response_buffer import ResponseBuffer
 from bezel_bench.result.no_response import LONGEST, NotHttpError
 
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 
 # include/uapi/asm-generic/socket.h: both the socket's option and the type of the ancillary message, a timespec.
 _SO_TIMESTAMPNS: Final = 35
+# include/uapi/linux/net_tstamp.h: stamps of what was sent come to the socket's error queue, of messages that ask
+# (TX_SOFTWARE): the first requests, then one of so many, as each costs some microseconds.
+_SO_TIMESTAMPING: Final = 37
+_STAMPED: Final = ((socket.SOL_SOCKET, _SO_TIMESTAMPING, struct.pack("I", 1 << 1)),)
+_FIRST, _ONE_OF = 512, 61
+# Bytes that leave without waiting for the server: 10 segments (RFC 6928). The rest of a request is the network's.
+_FLIGHT: Final = 14_000
 _TIMESPEC: Final = struct.Struct("qq")
 _timespec: Final = _TIMESPEC.unpack
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
@@ -120,6 +129,8 @@ class Connection:
         # A sandbox's kernel may lack stamps: then the loop's own clock is read instead.
         with contextlib.suppress(OSError):
             made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            # SOFTWARE, OPT_TSONLY: without the bytes.
+            made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, 1 << 4 | 1 << 11)
         made.connect_ex(address)
         self._loop.watch(made.fileno(), WRITE, self._connecting)
 
@@ -134,6 +145,11 @@ class Connection:
                 self._loop.at(0, lambda: self._end(failure))
                 return
         self._sent = answer.sample.sent = monotonic_ns()
+        if (answer.sample.index < _FIRST or not answer.sample.index % _ONE_OF) and self._socket:
+            # A sandbox's kernel may refuse it, and `_write` handles a connection that is full or broken.
+            with contextlib.suppress(OSError):
+                request = request[self._socket.sendmsg((request[:_FLIGHT],), _STAMPED) :]
+                self._take_stamp(ERROR)
         self._write(request)
 
     def close(self) -> None:
@@ -222,7 +238,7 @@ class Connection:
 
     def _write(self, data: bytes | memoryview) -> None:
         made = self._socket
-        if made is None:
+        if made is None or not data:
             return
         try:
             size = made.send(data)
@@ -236,6 +252,15 @@ class Connection:
             self._watch()
         elif isinstance(data, memoryview):
             self._watch()
+
+    def _take_stamp(self, event: int) -> None:
+        """Note when the request left, if the kernel's stamp of it has come: its event is that of an error."""
+        if event & ERROR and self._socket and self._answer:
+            with contextlib.suppress(OSError):
+                seconds, nanoseconds = _timespec(self._socket.recvmsg(0, _ROOM, socket.MSG_ERRQUEUE)[1][0][2])
+                stamp = seconds * 1_000_000_000 + nanoseconds + self._loop.offset
+                if self._sent <= stamp <= monotonic_ns():
+                    self._answer.sample.departed = stamp
 
     def _watch(self) -> None:
         """Register for unread data, new data, and room for unsent data."""
@@ -254,6 +279,7 @@ class Connection:
         try:
             size, stamps, _, _ = made.recvmsg_into(_BUFFERS, _ROOM)
         except BlockingIOError:
+            self._take_stamp(event)
             return
         except OSError as error:
             self._end(error)
@@ -263,6 +289,7 @@ class Connection:
             return
         if event & ENDS or size == _MOST:
             # There is more, and the edge-triggered event fires only once.
+            self._take_stamp(event)
             self._watch()
         at = monotonic_ns()
         if stamps:
@@ -328,7 +355,7 @@ class Connection:
         answer, at = self._answer, self._stamp
         if answer is not None:
             for body in self._bodies:
-                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body):
+                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body, self._loop.since):
                     self._owner.more(answer)
         self._bodies.clear()
 

@@ -16,8 +16,10 @@ from bezel_bench.client.stalls import Stalls
 
 READ: Final = select.EPOLLIN
 WRITE: Final = select.EPOLLOUT
-ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-"""The other side sends nothing more, or the connection broke."""
+ERROR: Final = select.EPOLLERR
+"""The connection broke, or the kernel's stamp of something sent has come."""
+ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | ERROR
+"""The other side sends nothing more, or an `ERROR`."""
 ARRIVES: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 """Edge-triggered: else the kernel checks every socket again that was just read. A reader that leaves data unread
 re-arms by `Loop.change`; the end of a connection is read after the data before it."""
@@ -69,6 +71,7 @@ class Loop:
         stalls: The part of it that is the machine's doing.
         rest: After sockets were served, none is read for this long (ns), unless a timer is due: see
             `bezel_bench.client.read_coalescing`.
+        since: What is read in this round arrived after this instant (ns).
         stamped: Whether the kernel stamps arrivals; after one read without a stamp, the loop rests no more.
     """
 
@@ -77,7 +80,7 @@ class Loop:
         self.lag = Lag()
         self.stalls = Stalls(TICK_NS)
         self.offset = _offset()
-        self.rest = 0
+        self.rest = self.since = 0
         self.stamped = True
         self._idle = idle
         self._epoll = select.epoll()
@@ -133,11 +136,18 @@ class Loop:
             else:
                 if self.rest and happened and self.stamped:
                     self._rest(now)
+                waits = monotonic_ns()
                 happened = self._wait()
+                if (woken := monotonic_ns()) - waits > _SHORTEST_NS:
+                    # Nothing had arrived, and what did woke the loop at once: else the machine was busy (`stalls`).
+                    self.since = now = woken
             for file, event in happened:
                 # A socket served earlier in this round may have closed this one.
                 if ready := watched.get(file):
                     ready(event)
+            if len(happened) < _BATCH:
+                # All that had arrived by then was read.
+                self.since = now
             busy = self._idle()
 
     def _rest(self, begun: int) -> None:

@@ -51,14 +51,17 @@ class ResponseBuffer:
         self.pieces: list[bytes] = []
         self.alike: Alike | None = None
 
-    def keep(self, at: int, piece: bytes) -> bool:
+    def keep(self, at: int, piece: bytes, since: int = 0) -> bool:
         """Store a piece of the body that is not `alike`; return whether enough is stored to be read.
 
         Args:
             at: Its arrival (ns).
             piece: Not empty.
+            since: All of it arrived after this instant (ns); `at` is that of the last segment which was read with it.
         """
         self.alike = None
+        if not self.sample.first:
+            self._reader.since[at] = since
         self.instants.append(at)
         self.pieces.append(piece)
         return len(self.pieces) >= MANY or len(piece) >= LARGE

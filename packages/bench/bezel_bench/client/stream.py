@@ -33,6 +33,7 @@ class AnswerReader:
         texts: The response's texts in order; None where they are not needed, which is faster.
         rest: The beginning of an unfinished line.
         sample: The sample to fill.
+        since: While no token is known: the instant (ns) after which all of each piece arrived, by the piece's own.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class AnswerReader:
         "alike",
         "rest",
         "sample",
+        "since",
         "texts",
     )
 
@@ -57,6 +59,7 @@ class AnswerReader:
         self._is_stream = False
         self._document: list[bytes] = []
         self.rest = b""
+        self.since: dict[int, int] = {}
         self._ended = False
         # Embeddings or ranks came, of a request for no token.
         self._computed = False
@@ -170,6 +173,8 @@ class AnswerReader:
         sample = self.sample
         if not sample.first:
             sample.first = at
+        elif at == sample.first:
+            sample.first_after = self.since.get(at, 0)
         if content and not sample.first_content:
             sample.first_content = at
         sample.last = at

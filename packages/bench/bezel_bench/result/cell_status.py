@@ -153,6 +153,11 @@ def _only_the_clients(requests: int, failures: Mapping[str, int]) -> bool:
     return CLIENT in failures and theirs <= FAILED_SHARE * requests
 
 
+def accuracy_ms(ttft_ms: float | None) -> float:
+    """Return the error (ms) of a ttft up to which a cell is `ok`, by the median ttft."""
+    return max(STALL_MS, STALL_SHARE * (ttft_ms or 0.0))
+
+
 def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: float | None = None) -> list[str]:
     """Return every way in which the client fell short.
 
@@ -174,6 +179,11 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
     lag = figures.loop_lag_p99_ms
     if lag > max_delay:
         limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {max_delay:.0f} ms{of_what}")
+    if (part := figures.ttft_part) is not None:
+        name = next(name for name in ("p99", "p90", "p50") if getattr(part, name) is not None)
+        delay, allowed = getattr(part, name), accuracy_ms(ttft_ms)
+        if delay > allowed:
+            limits.append(f"up to {delay:.1f} ms of the ttft were its own ({name}), above {allowed:.3g} ms")
     if figures.busiest_cpu_share > CPU_SHARE:
         limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
     return limits
@@ -190,7 +200,7 @@ def busy_machine(figures: ClientFigures, client_limits: Sequence[str], ttft_ms: 
         client_limits: The result of `limits_of_client`.
         ttft_ms: As of `limits_of_client`.
     """
-    max_stall = max(STALL_MS, STALL_SHARE * (ttft_ms or 0.0))
+    max_stall = accuracy_ms(ttft_ms)
     stall, is_measured = figures.stall_p99_ms, figures.stall_p99_ms is not None
     if stall is None:
         stall = figures.loop_lag_p99_ms

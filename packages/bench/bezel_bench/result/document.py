@@ -134,6 +134,9 @@ class ClientFigures(_ResultPart):
         connections: All opened connections; `reconnections` are those opened after the start.
         stall_p99_ms: Time for which other work of the machine kept the busiest process from a CPU within 10 ms (99th
             percentile); null where the kernel does not tell.
+        ttft_part: Client's own part (ms) of the TTFTs that count, by the kernel's stamps: until the request left, and,
+            where the first token was read with later ones, since it can have arrived. Of the first 512 requests and
+            one of 61 later ones; null where the kernel stamps none.
         schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
@@ -151,6 +154,7 @@ class ClientFigures(_ResultPart):
     loop_lag_p99_ms: Amount
     loop_lag_max_ms: Amount
     stall_p99_ms: Amount | None = None
+    ttft_part: Distribution | None = None
     schedule_delay_p99_ms: Amount | None
     connections: Count
     reconnections: Count

@@ -50,7 +50,7 @@ KINDS = (
     *(TRUNCATED, ERROR_IN_STREAM, ERROR_IN_BODY, BAD_JSON, BAD_USAGE, NO_TOKEN, CLIENT),
     CANCELLED,
 )
-INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
+INSTANTS = ("planned", "begun", "sent", "departed", "first_after", "first", "first_content", "last", "done")
 """Fields of a sample that are instants."""
 
 
@@ -67,6 +67,10 @@ class Sample:
         planned: When it should have been sent (a closed loop: when its user was ready).
         begun: When its worker took a connection for it, or requested one where none was idle.
         sent: When its bytes were given to the kernel, after the server had accepted the connection.
+        departed: When the kernel says that the request left this machine, of a long one its first 14,000 bytes; 0 where
+            it was not asked, or does not tell.
+        first_after: Where the first token was read together with later ones, whose stamp it then has: the instant after
+            which it arrived. Else 0.
         first: When the first token with a text arrived, in any channel; 0 for a response of tokens without text.
         first_content: When the first *content* token arrived.
         last: When the last chunk with a token arrived, also one without a text (not `[DONE]`, not the usage chunk).
@@ -90,6 +94,8 @@ class Sample:
     planned: int = 0
     begun: int = 0
     sent: int = 0
+    departed: int = 0
+    first_after: int = 0
     first: int = 0
     first_content: int = 0
     last: int = 0

@@ -23,6 +23,7 @@ from bezel_bench.result.document import ResultError, SampleFile
 from bezel_bench.result.sample import INSTANTS, KINDS
 
 NOT_REACHED = -(2**63)  # an instant may be before `began`, where several machines' clocks were merged
+_LATER = ("departed", "first_after")  # columns that the files of earlier versions lack
 COLUMNS = {
     "began": "one value: CLOCK_MONOTONIC at the start of the load, in nanoseconds. Instants count from it; "
     f"{NOT_REACHED}: not reached",
@@ -34,6 +35,8 @@ COLUMNS = {
     "planned": "instant at which it should have been sent",
     "begun": "instant at which its worker took, or requested, a connection",
     "sent": "instant at which its bytes were given to the kernel",
+    "departed": "instant at which the kernel says that it left, of the first 512 requests and one of 61 later ones",
+    "first_after": "of a first token that was read together with later ones: the instant after which it arrived",
     "first": "instant of the first token of any channel that had a text",
     "first_content": "instant of the first content token",
     "last": "instant of the last chunk with a token",
@@ -122,10 +125,16 @@ def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Colum
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             names = sorted({name.rpartition("/")[0] for name in file.files})
-            return {name: _read({column: file[f"{name}/{column}"] for column in COLUMNS}) for name in names}
+            return {name: _read({column: _column(file, name, column) for column in COLUMNS}) for name in names}
     except (EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
         consequence = f"the file is not a sample file of `bezel bench` ({error})."
         raise ResultError(Problem(str(path), None, consequence, "restore the file, or measure again.")) from None
+
+
+def _column(file: Mapping[str, Ints], name: str, column: str) -> Ints:
+    if column in _LATER and f"{name}/{column}" not in file:
+        return np.full(len(file[f"{name}/index"]), NOT_REACHED)
+    return file[f"{name}/{column}"]
 
 
 def _stored_arrays(columns: Columns, began: int) -> dict[str, Ints]:

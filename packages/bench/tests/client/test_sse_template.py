@@ -170,10 +170,12 @@ class Turned:
     """
 
     offset = time.monotonic_ns() - time.time_ns()
+    since = 0
     stamped = True
 
     def __init__(self) -> None:
-        self.answer = ResponseBuffer(Sample(0), b"")
+        # A request that the kernel does not stamp: a stamp wakes the socket, too.
+        self.answer = ResponseBuffer(Sample(1024), b"")
         self.ended = False
         self.backlog = Backlog()
         self._ready: dict[int, Callable[[int], None]] = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
 from bezel_bench.commands.render.platform_row import platform_row
 from bezel_bench.load.plan import GENERATING
-from bezel_bench.result.document import Cell, Inferred, Result
+from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
 from bezel_bench.sweep.wording import format_count
 
@@ -145,10 +145,21 @@ def _cell(cell: Cell) -> Iterator[Line]:
         yield from _figures(part.metrics, part.distributions)
     if cell.window:
         yield Line(f"  counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+    if cell.client and cell.metrics.get("ttft_p50") and cell.metrics["ttft_p50"].value is not None:
+        yield Line(f"  {_client_part(cell.client)}")
     if cell.platform_series:
         yield Line(f"  {platform_row(cell.platform_series)}")
     for check in cell.checks:
         yield Line(f"  {check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+
+
+def _client_part(client: ClientFigures) -> str:
+    if client.ttft_part is None:
+        return "client's part of the ttft: not judged, as no request has the kernel's stamps; judged by its loop's lag"
+    part = client.ttft_part
+    p99 = "" if part.p99 is None else f", p99 {part.p99:.2g}"
+    stamped = format_count(part.n, "requests")
+    return f"client's part of the ttft, ms: p50 {part.p50:.2g}{p99}, at most {part.max:.2g} ({stamped} stamped)"
 
 
 def _sizes(cell: Cell) -> str:
