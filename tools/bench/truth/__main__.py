@@ -5,7 +5,9 @@
       [--tokenizer DIR]
 
 The server runs on one core, the client on another, over loopback. A load is right where the client's rates are within
-1 % of those of the server's log and its TTFT p99 within 1 ms, or where the client says that it was the limit. It is not
+1 % of those of the server's log and its TTFT p99 within 1 ms, or where the client says that it was the limit. Where all
+users begin at once, TTFTs count from the packet of each request, of a capture of the loopback (as root), and a second
+table shows what of the difference to the server's log is the client's and what a queue before the server. It is not
 judged where the client says that the machine was busy, and is sent again, three times in all: other work of the machine
 disturbs both ends. Exit code 1 if any load is not right. --vllm and --aiperf send the same loads by these clients and
 show their errors beside. With --write the tables go into docs/benchmarks.md.
@@ -21,16 +23,21 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bezel_bench.result.sample_file import read_samples
 from tools.bench.client_errors import Answered, errors
 from tools.bench.client_tables import table
 from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, machine
 from tools.bench.load_clients import Aiperf, Client, Load, Vllm
+from tools.bench.truth.capture import Capture
 from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
+from tools.bench.truth.split import arrivals, split
 from tools.bench.truth.truth_server import TruthServer
 from tools.docs.generated_sections import ROOT, put
 
@@ -64,7 +71,7 @@ def own(
     """
     out = folder / "result.json"
     server = TruthServer(folder, cores[0], *load.server, tls=tls if load.tls else None)
-    with server:
+    with server, Capture(server.port) if load.at_once else contextlib.nullcontext() as capture:
         bezel = str(Path(sys.executable).with_name("bezel"))
         trusted = ["--ca-file", str(tls[0])] if load.tls else []
         pinned = [] if cores[1] is None else ["taskset", "-c", str(cores[1])]
@@ -79,13 +86,26 @@ def own(
             timeout=SECONDS,
             check=False,
         )
+        exchanges = capture.exchanges() if capture else []
     if not out.exists():
         raise SystemExit(f"{load.name}: bezel bench run ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
     (cell,) = json.loads(out.read_text("utf-8"))["cells"]
     rows, began = read_samples(folder / "result.samples.npz")[cell["id"]]
-    comparison = compare_cell(cell, rows, began, server.records())
     out.unlink()
-    return comparison
+    truth = server.records()
+    if not load.at_once:
+        return compare_cell(cell, rows, began, truth)
+    comparison = compare_cell(cell, rows, began, arrivals(truth, exchanges))
+    return replace(comparison, split=split(rows, truth, exchanges), part=cell["client"]["ttft_part"])
+
+
+def chosen_loads(text: str) -> list[TruthLoad]:
+    """The loads whose name holds the text, without those that only root can judge."""
+    chosen = [load for load in LOADS if text in load.name]
+    if os.geteuid() == 0:
+        return chosen
+    print("loads whose users begin at once are left out: root captures their packets", file=sys.stderr)
+    return [load for load in chosen if not load.at_once]
 
 
 def peer(client: Client, load: TruthLoad, folder: Path) -> list[str]:
@@ -139,6 +159,16 @@ def row(load: TruthLoad, comparison: Compared, attempt: int) -> list[str]:
     ]
 
 
+def split_rows(load: TruthLoad, comparison: Compared) -> list[list[str]]:
+    """The row, in the table of parts of TTFTs' differences, of a load whose users begin at once; none of others."""
+    parts, stamped = comparison.split, comparison.part
+    if parts is None:
+        return []
+    spans = [f"{np.median(one):.3f} / {np.quantile(one, 0.99):.3f}" for one in (parts.total, parts.queue, parts.client)]
+    of_client = "not stamped" if stamped is None else f"{stamped['p50']:.3f} / {stamped['p99'] or stamped['max']:.3f}"
+    return [[load.name, f"{len(parts.total):,}", *spans, of_client]]
+
+
 def problems(load: TruthLoad, comparison: Compared) -> list[str]:
     """What is wrong with the client's figures of a load."""
     faults = comparison.faults(comparison.state if comparison.state in load.states else load.states[0])
@@ -151,6 +181,10 @@ _VERDICTS = {"client_limited": "it says so", "busy_machine": "not judged: it say
 HEADS = [
     *("load", "requests", "state", "requests/s error", "tokens/s error", "TTFT p50 / p99 error, ms"),
     *("request by request p99, ms", "TPOT error", "verdict"),
+]
+SPLIT_HEADS = [
+    *("load", "requests", "TTFT less the server's log, p50 / p99, ms", "queue before the server"),
+    *("the client's part, by the packets", "as the client says"),
 ]
 PEER_HEADS = [
     *("client", "load", "answered", "requests/s error", "tokens/s error", "TTFT p50 / p99 apart, ms", "TPOT error"),
@@ -177,15 +211,16 @@ def main() -> int:
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     cores = (SERVER_CORE, CLIENT_CORE) if (os.cpu_count() or 1) > 1 else (None, None)
-    rows, beside, wrong, unjudged = [], [], 0, 0
+    rows, splits, beside, wrong, unjudged = [], [], [], 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tls = certificate(folder)
-        for load in [load for load in LOADS if options.only in load.name]:
+        for load in chosen_loads(options.only):
             comparison, attempt = own(load, folder, tls, cores), 1
             while (problems(load, comparison) or comparison.state == "busy_machine") and attempt < ATTEMPTS:
                 comparison, attempt = own(load, folder, tls, cores), attempt + 1
             rows.append(row(load, comparison, attempt))
+            splits += split_rows(load, comparison)
             wrong += bool(problems(load, comparison))
             unjudged += comparison.state == "busy_machine" and not problems(load, comparison)
             print(": ".join((load.name, rows[-1][-1])), file=sys.stderr, flush=True)
@@ -196,6 +231,8 @@ def main() -> int:
         f"Measured {dt.date.today().isoformat()} on {machine()}.\n\n"  # noqa: DTZ011 - a day, for the reader
         f"{table(HEADS, rows)}\n"
     )
+    if splits:
+        text += f"\n{table(SPLIT_HEADS, splits)}\n"
     if beside:
         text += f"\n{table(PEER_HEADS, beside)}\n"
     print(text)

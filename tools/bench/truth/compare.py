@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bezel_bench.result.columns import Columns, Floats
+    from tools.bench.truth.split import Split
     from tools.bench.truth.truth_server import Record
 
 RATE_WITHIN = 0.01
@@ -40,6 +41,8 @@ class Compared:
         paired_p99_ms: 99th percentile of the differences request by request: also what other work of the machine delays
             at one end.
         tpot: Error of the mean TPOT, relative.
+        split: Of users who begin at once, the parts of the TTFTs' difference to the server's log; else None.
+        part: The client's part of the TTFT as its result has it, where `split` is known.
     """
 
     requests: int
@@ -52,6 +55,8 @@ class Compared:
     ttft_p99_ms: float | None
     paired_p99_ms: float | None
     tpot: float | None
+    split: Split | None = None
+    part: Mapping[str, Any] | None = None
 
     def faults(self, expected: str) -> list[str]:
         """Return what is wrong with the client: nothing where its figures are exact, or its state says that it cannot.

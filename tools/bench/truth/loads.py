@@ -19,6 +19,8 @@ class TruthLoad:
         server: Options of the server: pace, slots and faults.
         sent: Options of `bezel bench run`.
         states: The states that the load may have.
+        at_once: Whether all users begin at once, so that their requests queue before the server: the truth then begins
+            with the request's packet, which a capture has.
         beside: (users, requests per second, requests, tokens) for other clients; None where they do not send it.
     """
 
@@ -27,6 +29,7 @@ class TruthLoad:
     sent: tuple[str, ...]
     states: tuple[str, ...] = ("ok",)
     tls: bool = False
+    at_once: bool = False
     beside: tuple[int, float, int, int] | None = None
 
 
@@ -64,6 +67,17 @@ LOADS = (
     TruthLoad("5 % connections reset among their tokens", (*_PACE, "-resets", "0.05"), _CLOSED, ("failed",)),
     TruthLoad("TLS, closed loop, 64 users", _PACE, _CLOSED, tls=True),
     TruthLoad("TLS, closed loop, 256 users", _PACE, _MANY, tls=True),
+    # (1,024 requests leave within some 40 ms, so that the client says that it was late.)
+    *(
+        TruthLoad(
+            f"{users:,} users at once",
+            ("-ttft", "50ms", "-itl", "100ms" if users > 256 else "10ms"),
+            ("--users", str(users), "--requests", str(4 * users), "--output-tokens", "16"),
+            ("ok", "client_limited") if users > 64 else ("ok",),
+            at_once=True,
+        )
+        for users in (64, 256, 1024)
+    ),
     TruthLoad(
         "client at its limit: 256 users, no pause",
         (),

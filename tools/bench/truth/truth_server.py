@@ -52,17 +52,21 @@ class TruthServer:
         core: The core that it runs on; None: any.
         flags: Its pace and faults, as `truth -help` names them.
         tls: Certificate and key.
+
+    Attributes:
+        url: Its address.
+        port: The port of it.
     """
 
     def __init__(self, folder: Path, core: int | None, *flags: str, tls: tuple[Path, Path] | None = None) -> None:
         self._log = folder / "truth.jsonl"
         self._log.unlink(missing_ok=True)
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._port}"
+            self.port = free.getsockname()[1]
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         files = ["-cert", str(tls[0]), "-key", str(tls[1])] if tls else []
         pinned = [] if core is None else ["taskset", "-c", str(core)]
-        self._command = [*pinned, program(), "-addr", f"127.0.0.1:{self._port}", "-log", str(self._log), *files, *flags]
+        self._command = [*pinned, program(), "-addr", f"127.0.0.1:{self.port}", "-log", str(self._log), *files, *flags]
 
     def __enter__(self) -> Self:
         """Start it, and wait until it listens."""
@@ -70,7 +74,7 @@ class TruthServer:
         until = time.monotonic() + _START_SECONDS
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             except OSError:
                 if time.monotonic() > until or self._process.poll() is not None:
                     raise SystemExit(f"the server does not start: {' '.join(self._command)}") from None
