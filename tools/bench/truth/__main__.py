@@ -30,10 +30,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bezel_bench.result.sample_file import read_samples
-from tools.bench.client_errors import Answered, errors
-from tools.bench.client_tables import table
-from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, machine
-from tools.bench.load_clients import Aiperf, Client, Load, Vllm
+from tools.bench.clients.aiperf_client import Aiperf
+from tools.bench.clients.client_errors import errors
+from tools.bench.clients.client_tables import table
+from tools.bench.clients.load_client import Client, Load
+from tools.bench.clients.measured_row import CLIENT_CORE, SERVER_CORE, failure, send
+from tools.bench.clients.vllm_clients import Vllm
+from tools.bench.compare_clients import certificate, machine
 from tools.bench.truth.capture import Capture
 from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
@@ -113,29 +116,23 @@ def peer(client: Client, load: TruthLoad, folder: Path) -> list[str]:
     assert load.beside is not None  # noqa: S101 - the others are left out
     users, rate, requests, tokens = load.beside
     server = TruthServer(folder, SERVER_CORE, *load.server)
-    with server:
-        ramp = 0.0 if rate else 0.005 * users
-        seen = client.run(Load(server.url, users, requests, tokens, ramp=ramp, rate=rate), CLIENT_CORE)
-    truth = [
-        Answered(record.arrival, record.first, record.last, record.done, record.tokens)
-        for record in server.records()
-        if record.outcome == "ok"
-    ]
-    off = errors(seen, truth)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        with server:
+            ramp = 0.0 if rate else 0.005 * users
+            watched = send(client, Load(server.url, users, requests, tokens, ramp=ramp, rate=rate), Path(name))
+        if reason := failure(client, watched):
+            raise SystemExit(f"{client.name}: {load.name}: {reason}")
+        seen = client.read(Path(name))
+    off = errors(seen, [record for record in server.records() if record.outcome == "ok"])
     return [
         client.name,
         load.name,
         f"{seen.answered:,}",
-        f"{(seen.answered / seen.seconds) / (len(truth) / span(truth)) - 1:+.2%}",
+        f"{off.rate:+.2%}",
         f"{off.throughput:+.2%}",
         f"{off.ttft_ms_p50:.2f} / {off.ttft_ms_p99:.2f}",
         "" if off.tpot is None else f"{off.tpot:+.2%}",
     ]
-
-
-def span(truth: Sequence[Answered]) -> float:
-    """Seconds from the first arrival to the last end."""
-    return (max(answer.done for answer in truth) - min(answer.arrival for answer in truth)) / 1e9
 
 
 def row(load: TruthLoad, comparison: Compared, attempt: int) -> list[str]:
@@ -204,9 +201,9 @@ def main() -> int:
     if (options.vllm or options.aiperf) and not options.tokenizer:
         parser.error("the other clients make their prompts with a tokenizer: give --tokenizer DIR")
     if options.vllm:
-        peers.append(Vllm(options.vllm.absolute(), options.tokenizer.absolute()))
+        peers.append(Vllm(options.vllm.absolute() / "vllm", options.tokenizer.absolute()))
     if options.aiperf:
-        peers.append(Aiperf(options.aiperf.absolute(), options.tokenizer.absolute()))
+        peers.append(Aiperf(options.aiperf.absolute() / "aiperf", options.tokenizer.absolute()))
     # Server and clients inherit it. A user who may not raise it measures the machine's other work, too.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)

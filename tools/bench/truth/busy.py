@@ -23,7 +23,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, machine
+from tools.bench.clients.measured_row import CLIENT_CORE, SERVER_CORE
+from tools.bench.compare_clients import machine
 from tools.bench.truth.__main__ import own
 from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared
 from tools.bench.truth.loads import TruthLoad

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Self
 from tools.docs.generated_sections import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
+    from typing import IO
 
 _START_SECONDS, _STOP_SECONDS, _BUILD_SECONDS = 20.0, 60.0, 300.0
 
@@ -32,6 +34,7 @@ class Record:
         tokens: Tokens that left.
         outcome: "ok", "error" (a status 500), "reset" (in the middle of its tokens), "gone" (the client left), or ""
             where it was under way at the end.
+        gaps: Nanoseconds from each token to the next; empty without `-gaps`.
     """
 
     number: int
@@ -42,6 +45,7 @@ class Record:
     done: int
     tokens: int
     outcome: str
+    gaps: Sequence[int] = ()
 
 
 class TruthServer:
@@ -70,7 +74,8 @@ class TruthServer:
 
     def __enter__(self) -> Self:
         """Start it, and wait until it listens."""
-        self._process = subprocess.Popen(self._command)
+        announces = "-announce" in self._command
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE if announces else None)
         until = time.monotonic() + _START_SECONDS
         while True:
             try:
@@ -92,6 +97,18 @@ class TruthServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self.output:
+            self.output.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    @property
+    def output(self) -> IO[bytes] | None:
+        """Its standard output, to which `-announce` prints the instant of the first request; None without it."""
+        return self._process.stdout
 
     def records(self) -> list[Record]:
         """Its requests, in the order of their arrival."""

@@ -1,7 +1,7 @@
 // A server that streams as vLLM does, at a set pace, and knows the truth: its log holds what happened to each request.
 //
 //	truth -addr 127.0.0.1:8000 -log truth.jsonl -ttft 50ms -itl 10ms [-slots 64] [-errors 0.05] [-resets 0.05]
-//	      [-slow 0.1 -slow-ttft 2s] [-cert FILE -key FILE] [-procs 1]
+//	      [-slow 0.1 -slow-ttft 2s] [-cert FILE -key FILE] [-procs 1] [-gaps] [-announce]
 //
 // A request waits for one of the slots in the order of arrival, then for the time to its first token. What a share of the
 // requests meets instead depends on their number alone, so two runs meet the same. The log is written at SIGTERM: one JSON
@@ -34,6 +34,7 @@ type settings struct {
 	ttft, itl, slowTTFT  time.Duration
 	slots                int
 	errors, resets, slow float64
+	gaps, announce       bool
 }
 
 // Record is the truth about one request; instants that it did not reach are 0.
@@ -46,6 +47,8 @@ type record struct {
 	Done     int64  `json:"done"`
 	Tokens   int    `json:"tokens"`
 	Outcome  string `json:"outcome"`
+	// Nanoseconds from each token to the next, where they are asked for.
+	Gaps []int64 `json:"gaps,omitempty"`
 }
 
 // Server holds all that the connections share.
@@ -91,6 +94,8 @@ func main() {
 	flag.Float64Var(&given.errors, "errors", 0, "share of requests that get a status 500")
 	flag.Float64Var(&given.resets, "resets", 0, "share of requests whose connection is reset after half of the tokens")
 	flag.Float64Var(&given.slow, "slow", 0, "share of requests that start slowly")
+	flag.BoolVar(&given.gaps, "gaps", false, "log the time between each two tokens")
+	flag.BoolVar(&given.announce, "announce", false, "print the instant of the first request when it arrives")
 	flag.Parse()
 	runtime.GOMAXPROCS(*procs)
 	// A collection would delay tokens; the records of a run fit into memory.
@@ -212,6 +217,11 @@ func (s *server) stream(
 		if token == 0 {
 			taken.First = at
 			output.WriteString(streamHead)
+			if s.gaps {
+				taken.Gaps = make([]int64, 0, last-1)
+			}
+		} else if s.gaps {
+			taken.Gaps = append(taken.Gaps, at-taken.Last)
 		}
 		if token == wanted-1 {
 			output.WriteString(lastChunk)
@@ -265,6 +275,9 @@ func (s *server) begin(arrival int64) *record {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	taken := &record{Number: int64(len(s.records)), Arrival: arrival}
+	if s.announce && taken.Number == 0 {
+		fmt.Println(arrival)
+	}
 	s.records = append(s.records, taken)
 	s.waiting++
 	return taken
