@@ -72,6 +72,7 @@ def run(client: str, load: str, round_: int, cpu: float = 1.0, others: float = 0
         "true_tokens": 1000,
         "true_seconds": 1.0,
         "at_once": 10,
+        "server_cpu_seconds": 0.5,
         "state": "ok",
         "requests": 99,
         "arrived": 99,
@@ -90,7 +91,9 @@ def test_tables_hold_medians_ranges_and_the_start_left_out() -> None:
         run("a", "64", 3, state="", arrived=90),
     ]
     text = markdown_tables(Results("2 cores", "2026-01-01", {"a": "a run"}, rows))
-    assert "| a | 4,000.0 (2,000.0 to 6,000.0) | 1,000 (1,000 to 1,000) | not measured | 3, 0 |" in text
+    assert (
+        "| a | 4,000.0 (2,000.0 to 6,000.0) | 1,000 (1,000 to 1,000) | 50% (50% to 50%) | not measured | 3, 0 |" in text
+    )
     assert "ok 1, busy_machine 1, sent 90 of 99: 1 | 3 |" in text
     assert "0 of 9 runs" in text
     assert "```text\na run\n```" in text

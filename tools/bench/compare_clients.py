@@ -20,6 +20,7 @@ import contextlib
 import datetime as dt
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -143,6 +144,8 @@ def main() -> None:
     results.commands |= {
         client.name: command_line(client, replace(example.sent_by(client), url="URL")) for client in clients
     }
+    # As Ctrl-C: server and client are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # The server and every client inherit it. A user who may not raise it measures the machine's other work, too.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)

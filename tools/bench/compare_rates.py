@@ -100,7 +100,7 @@ def compare(
     rows: list[dict[str, Any]] = []
     for round_ in range(1, rounds + 1):
         for rate in rates:
-            for client in clients:
+            for client in clients if round_ % 2 else reversed(clients):
                 requests = round(rate * seconds)
                 before = server.totals()
                 with tempfile.TemporaryDirectory() as folder:

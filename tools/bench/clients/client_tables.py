@@ -49,7 +49,7 @@ def idle_words(rows: Sequence[dict[str, Any]]) -> str:
 
 def cost_table(rows: Sequence[dict[str, Any]]) -> str:
     """CPU time of a request and of a chunk, and requests per second."""
-    heads = ("CPU", "µs a request", "requests/s of one core, 64 users", "µs a chunk, 256 users", "runs")
+    heads = ("CPU", "µs a request", "requests/s of one core, 64 users", "server busy", "µs a chunk, 256 users", "runs")
     cells = []
     for client in names(rows):
         mine = of_client(rows, client)
@@ -61,6 +61,7 @@ def cost_table(rows: Sequence[dict[str, Any]]) -> str:
                 spread([marginal_us(long, short, "answered") for long, short in pairs], "{:,.1f}")
                 or failure_words(mine, "requests"),
                 spread([long["answered"] / long["true_seconds"] for long, _ in pairs], "{:,.0f}"),
+                spread([long["server_cpu_seconds"] / long["true_seconds"] for long, _ in pairs], "{:.0%}"),
                 spread([marginal_us(long, short, "true_tokens") for long, short in paced], "{:,.1f}")
                 or failure_words(mine, "256"),
                 f"{len(pairs)}, {len(paced)}",

@@ -50,7 +50,7 @@ def row(client: Client, compared: ComparedLoad, tls: tuple[Path, Path]) -> dict[
         figures = {
             "load_average": average,
             "others": max(0.0, others) / watched.seconds,
-            "server_share": server_cpu / watched.seconds,
+            "server_cpu_seconds": server_cpu,
             "seconds": watched.seconds,
             "cpu_seconds": watched.cpu_seconds,
             "first_cpu_seconds": watched.first_cpu_seconds,
