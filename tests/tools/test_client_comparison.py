@@ -1,5 +1,6 @@
 """Comparison of load clients: errors against the truth, marks of busy runs, and what stands in its file and tables."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tools.bench.clients.client_errors import differences, errors
 from tools.bench.clients.client_tables import BUSY_CORES, markdown_tables, spread
 from tools.bench.clients.compared_loads import LOADS
 from tools.bench.clients.load_client import Client, ClientFigures
+from tools.bench.clients.priority import HIGHEST, group_nice, highest_priority
 from tools.bench.clients.rate_tables import figures, rates_table
 from tools.bench.clients.result_file import Results, read_results, round_figures, write_results
 from tools.bench.clients.server_clocks import ServedLoad, load_between, totals
@@ -178,3 +180,15 @@ def test_the_server_announces_and_logs_the_gaps(tmp_path: Path) -> None:
     assert record.arrival == announced
     assert len(record.gaps) == 2
     assert sum(record.gaps) == record.last - record.first
+
+
+def test_a_measurement_restores_the_priority() -> None:
+    def priorities() -> tuple[int, int]:
+        return os.getpriority(os.PRIO_PROCESS, 0), group_nice(os.getpid())
+
+    before = priorities()
+    with highest_priority():
+        raised = priorities()
+    # A user without privilege keeps the ordinary one.
+    assert raised[0] == (HIGHEST if os.geteuid() == 0 else before[0])
+    assert priorities() == before

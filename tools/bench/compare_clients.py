@@ -16,7 +16,6 @@ Ten rounds of bezel-bench, its compiled form and vllm-rs take about half an hour
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime as dt
 import os
 import platform
@@ -34,6 +33,7 @@ from tools.bench.clients.client_tables import markdown_tables
 from tools.bench.clients.compared_loads import LOADS
 from tools.bench.clients.guidellm_client import Guidellm
 from tools.bench.clients.measured_row import SERVER_CORE, row
+from tools.bench.clients.priority import highest_priority
 from tools.bench.clients.result_file import Results, read_results, round_figures, write_results
 from tools.bench.clients.vllm_clients import Vllm, VllmRs
 from tools.docs.generated_sections import ROOT, put
@@ -146,13 +146,11 @@ def main() -> None:
     }
     # As Ctrl-C: server and client are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    # The server and every client inherit it. A user who may not raise it measures the machine's other work, too.
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
     # Beside the server: its own samples of memory must not take the client's time.
     os.sched_setaffinity(0, {SERVER_CORE})
     loads = [load for load in LOADS if not options.only or load.name in options.only]
-    compare(results, clients, loads, options.rounds, options.json)
+    with highest_priority():
+        compare(results, clients, loads, options.rounds, options.json)
     put(options.document, "tools.bench.compare_clients", markdown_tables(results))
 
 

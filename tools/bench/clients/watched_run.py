@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.bench.clients.priority import group_nice, set_group_nice
 from tools.docs.generated_sections import ROOT
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def watch(
             stderr=output,
             start_new_session=True,
         )
+        # A new session is a new group of the scheduler.
+        set_group_nice(process.pid, group_nice(os.getpid()))
         tree = [process.pid]
         memory, first_cpu, scanned = 0.0, None, began
         waited = [announced] if announced else []

@@ -16,7 +16,6 @@ show their errors beside. With --write the tables go into docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime as dt
 import json
 import os
@@ -35,6 +34,7 @@ from tools.bench.clients.client_errors import errors
 from tools.bench.clients.client_tables import table
 from tools.bench.clients.load_client import Client, Load
 from tools.bench.clients.measured_row import CLIENT_CORE, SERVER_CORE, failure, send
+from tools.bench.clients.priority import highest_priority
 from tools.bench.clients.vllm_clients import Vllm
 from tools.bench.compare_clients import certificate, machine
 from tools.bench.truth.capture import Capture
@@ -204,12 +204,9 @@ def main() -> int:
         peers.append(Vllm(options.vllm.absolute() / "vllm", options.tokenizer.absolute()))
     if options.aiperf:
         peers.append(Aiperf(options.aiperf.absolute() / "aiperf", options.tokenizer.absolute()))
-    # Server and clients inherit it. A user who may not raise it measures the machine's other work, too.
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
     cores = (SERVER_CORE, CLIENT_CORE) if (os.cpu_count() or 1) > 1 else (None, None)
     rows, splits, beside, wrong, unjudged = [], [], [], 0, 0
-    with tempfile.TemporaryDirectory() as name:
+    with highest_priority(), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tls = certificate(folder)
         for load in chosen_loads(options.only):
