@@ -6,8 +6,9 @@
 
 The server (tools/bench/truth) runs on one core, the client's whole process tree on another. In each round the clients
 take turns with each load. Every measurement is written to the JSON file as it is made; `--add` keeps those that are
-there and measures what is missing to the given number of rounds, so the same command continues after a kill. The
-tables show the median, the least and the most of the rounds during which nothing else used the machine.
+there and measures what is missing to the given number of rounds, so the same command continues after a kill, and
+`--rounds 0 --add` writes the tables alone. The tables show the median, the least and the most of the rounds during
+which nothing else used the machine.
 
 Ten rounds of bezel-bench, its compiled form and vllm-rs take about half an hour on an idle machine; three rounds of
 `vllm bench serve`, aiperf and guidellm take 40 minutes, most of them for their starts.
@@ -119,7 +120,7 @@ def program(path: Path | None, name: str) -> Path | None:
     return path and (path / name.replace("_", "-") if path.is_dir() else path).absolute()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     installed = Path(sys.executable).with_name("bezel-bench")
@@ -135,7 +136,7 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep the measurements that are in the JSON file")
     parser.add_argument("--json", type=Path, default=RESULTS)
     parser.add_argument("--document", type=Path, default=DOCUMENT)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     clients = chosen_clients(parser, options)
     results = read_results(options.json) if options.add and options.json.exists() else Results(machine())
     if results.machine != machine():

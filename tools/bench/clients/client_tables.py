@@ -198,12 +198,12 @@ def key_of(key: str) -> Figure:
 
 
 def spread(values: Sequence[float | None], form: str) -> str:
-    """Median (least to most); "" where there is no value."""
+    """Median (least to most), or the one value; "" where there is none."""
     numbers = [value for value in values if value is not None]
     if not numbers:
         return ""
     middle, least, most = (form.format(value) for value in (statistics.median(numbers), min(numbers), max(numbers)))
-    return middle if len(numbers) == 1 else f"{middle} ({least} to {most})"
+    return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
