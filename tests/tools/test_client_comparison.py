@@ -199,8 +199,12 @@ def test_wrong_options_are_named_all_at_once(tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         main(["--only", "65,small", "--vllm", str(tmp_path), "--compiled", str(tmp_path / "none")])
     errors_of_options = capsys.readouterr().err
-    for words in (f"--vllm: no program {tmp_path}/vllm", "--compiled: no program", "give its folder with --tokenizer"):
-        assert words in errors_of_options
+    for problem in (
+        f"--vllm: no program {tmp_path}/vllm",
+        "--compiled: no program",
+        "give its folder with --tokenizer",
+    ):
+        assert problem in errors_of_options
     assert "--only 65: no such load; there are" in errors_of_options
 
 
