@@ -201,7 +201,7 @@ def test_wrong_options_are_named_all_at_once(tmp_path: Path, capsys: pytest.Capt
     errors_of_options = capsys.readouterr().err
     for problem in (
         f"--vllm: no program {tmp_path}/vllm",
-        "--compiled: no program",
+        f"--compiled: no program {tmp_path}/none",
         "give its folder with --tokenizer",
     ):
         assert problem in errors_of_options

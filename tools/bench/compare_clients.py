@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = ROOT / "docs/benchmarks.md"
 RESULTS = ROOT / "tests/results/bench-peers.json"
+OWN = "bezel-bench"
 PEERS = {"vllm_rs": VllmRs, "vllm": Vllm, "aiperf": Aiperf, "guidellm": Guidellm}
 
 
@@ -97,7 +98,9 @@ def machine() -> str:
 
 def chosen_clients(parser: argparse.ArgumentParser, options: argparse.Namespace) -> list[Client]:
     """The clients of the command line, all that is wrong with it at once."""
-    programs = {name: program(getattr(options, name), name) for name in ("bezel", "compiled", *PEERS)}
+    programs = {name: program(getattr(options, name), name) for name in PEERS} | {
+        name: program(getattr(options, name), OWN) for name in ("bezel", "compiled")
+    }
     faults = [
         f"--{name.replace('_', '-')}: no program {path}"
         for name, path in programs.items()
@@ -110,7 +113,9 @@ def chosen_clients(parser: argparse.ArgumentParser, options: argparse.Namespace)
         faults.append(f"--only {', '.join(sorted(unknown))}: no such load; there are {'; '.join(sorted(names))}")
     if faults:
         parser.error("\n".join(faults))
-    bezel = [Bezel(path, kind) for name, kind in (("bezel", ""), ("compiled", "compiled")) if (path := programs[name])]
+    bezel = [Bezel(path) for name in ("bezel", "compiled") if (path := programs[name])]
+    if len({client.name for client in bezel}) < len(bezel):
+        parser.error(f"--compiled {bezel[1].path}: is {bezel[1].name} as --bezel; install bezel-bench-compiled there")
     peers = [kind(path, options.tokenizer.absolute()) for name, kind in PEERS.items() if (path := programs[name])]
     return [*bezel, *peers]
 
@@ -123,7 +128,7 @@ def program(path: Path | None, name: str) -> Path | None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    installed = Path(sys.executable).with_name("bezel-bench")
+    installed = Path(sys.executable).with_name(OWN)
     parser.add_argument("--bezel", type=Path, default=installed, help="bezel-bench (default: of this environment)")
     parser.add_argument("--compiled", type=Path, help="bezel-bench of an environment with bezel-bench-compiled")
     parser.add_argument("--vllm-rs", type=Path, help="vllm-rs of vLLM's wheel")

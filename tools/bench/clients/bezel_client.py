@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,19 +21,19 @@ class Bezel(Client):
 
     Attributes:
         path: Its command.
-        kind: What its environment has besides, for its name: "compiled".
     """
 
     path: Path
-    kind: str = ""
     # 1: the load is busy_machine, client_limited, … ; its result is written.
     exits = (0, 1)
 
     @cached_property
     def name(self) -> str:
-        """With its version, and its kind."""
+        """With its version, and whether its engine is compiled."""
+        code = "import bezel_bench; print(getattr(bezel_bench, 'ENGINE', ''))"
+        engine = subprocess.check_output([self.path.parent / "python", "-c", code], text=True).strip()
         version = distribution_version(self.path.parent, "bezel-bench")
-        return f"bezel-bench {version} {self.kind}".rstrip()
+        return f"bezel-bench {version} ({engine})" if engine else f"bezel-bench {version}"
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """A closed loop, or an open one with Poisson's arrivals."""
