@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from bench_support.cells import Server, document, plan, record, view
+from bench_support.rendered import text_of
 from bench_support.runs import BEGAN, MS, closed_loop, failed_sample, good_sample, measurement
 from bezel_bench.cell.cell import measure_cell
 from bezel_bench.commands.main import main
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.load.plan import Constant, PromptPlan, Replay
 from bezel_bench.metrics.definitions import DEFINITIONS
 from bezel_bench.report.export import as_csv, as_vllm
@@ -43,6 +45,27 @@ def test_a_cell_is_drained_counted_loaded_and_counted():
 def test_a_cell_survives_its_document():
     whole = document(record(closed_loop(4, 10)))
     assert parse(whole.as_json(), "r.json") == whole
+
+
+@pytest.mark.parametrize(
+    ("departed", "after", "state", "line"),
+    [
+        (0, 0, "ok", "not judged, as no request has the kernel's stamps"),
+        (MS // 4, 0, "ok", "p50 0.25, at most 0.25 (32 requests stamped)"),
+        (MS // 4, 199 * MS // 2, "ok", "p50 0.75, at most 0.75 (32 requests stamped)"),
+        (MS // 4, 97 * MS, "client_limited", "p50 3.2, at most 3.2 (32 requests stamped)"),
+        (3 * MS, 0, "client_limited", "p50 3, at most 3 (32 requests stamped)"),
+    ],
+)
+def test_a_cell_is_ok_only_with_a_small_part_of_the_client(departed, after, state, line):
+    run = closed_loop(4, 10)
+    for sample in run.samples:
+        sample.departed, sample.first_after = departed and sample.sent + departed, after and sample.sent + after
+    cell = record(run)
+    assert (cell.cell.state, "of the ttft were its own" in cell.cell.reason) == (state, state != "ok")
+    text = " ".join(text_of(run_blocks(document(cell))).split())
+    assert "client's part of the ttft" in text
+    assert line in text
 
 
 def test_counters_that_disagree_fail_the_cell():

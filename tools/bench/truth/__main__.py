@@ -16,6 +16,7 @@ show their errors beside. With --write the tables go into docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime as dt
 import json
 import os

@@ -33,7 +33,7 @@ _SO_TIMESTAMPNS: Final = 35
 # (TX_SOFTWARE): the first requests, then one of so many, as each costs some microseconds.
 _SO_TIMESTAMPING: Final = 37
 _STAMPED: Final = ((socket.SOL_SOCKET, _SO_TIMESTAMPING, struct.pack("I", 1 << 1)),)
-_FIRST, _ONE_OF = 512, 61
+_FIRST, _ONE_OF = 512, 127
 # Bytes that leave without waiting for the server: 10 segments (RFC 6928). The rest of a request is the network's.
 _FLIGHT: Final = 14_000
 _TIMESPEC: Final = struct.Struct("qq")
@@ -354,8 +354,10 @@ class Connection:
         """Pass the parsed part of the body to the response."""
         answer, at = self._answer, self._stamp
         if answer is not None:
+            if answer.sample.departed and not answer.sample.first:
+                answer.reader.since[at] = self._loop.since
             for body in self._bodies:
-                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body, self._loop.since):
+                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body):
                     self._owner.more(answer)
         self._bodies.clear()
 

@@ -35,10 +35,11 @@ class ResponseBuffer:
         queued: Whether it waits to be read.
         pieces: Pieces of the body that arrived and are not yet read.
         instants: The arrival of each (ns).
+        reader: The reader of the body, which fills the sample.
         alike: The template of events that need no parsing; None while unknown, or while any piece is unread.
     """
 
-    __slots__ = ("_reader", "alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
+    __slots__ = ("alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "reader", "sample", "user")
 
     def __init__(self, sample: Sample, body: bytes, user: User | None = None, *, keeps: bool = False) -> None:
         self.sample, self.body, self.user = sample, body, user
@@ -46,22 +47,19 @@ class ResponseBuffer:
         self.at = 0
         self.cut = False
         self.failure = ("", "")
-        self._reader = AnswerReader(sample, keeps=keeps)
+        self.reader = AnswerReader(sample, keeps=keeps)
         self.instants: list[int] = []
         self.pieces: list[bytes] = []
         self.alike: Alike | None = None
 
-    def keep(self, at: int, piece: bytes, since: int = 0) -> bool:
+    def keep(self, at: int, piece: bytes) -> bool:
         """Store a piece of the body that is not `alike`; return whether enough is stored to be read.
 
         Args:
             at: Its arrival (ns).
             piece: Not empty.
-            since: All of it arrived after this instant (ns); `at` is that of the last segment which was read with it.
         """
         self.alike = None
-        if not self.sample.first:
-            self._reader.since[at] = since
         self.instants.append(at)
         self.pieces.append(piece)
         return len(self.pieces) >= MANY or len(piece) >= LARGE
@@ -69,14 +67,14 @@ class ResponseBuffer:
     @property
     def text(self) -> str:
         """Return the text of a response that was read to its end; "" unless it keeps texts."""
-        return "".join(self._reader.texts or ())
+        return "".join(self.reader.texts or ())
 
     def read(self) -> None:
         """Read the stored pieces, and finish the sample if the response has ended; once."""
         self.queued = False
         if self.sample.done:
             return
-        reader = self._reader
+        reader = self.reader
         if self.pieces:
             instants, pieces = self.instants, self.pieces
             self.instants, self.pieces = [], []

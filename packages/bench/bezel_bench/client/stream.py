@@ -33,7 +33,7 @@ class AnswerReader:
         texts: The response's texts in order; None where they are not needed, which is faster.
         rest: The beginning of an unfinished line.
         sample: The sample to fill.
-        since: While no token is known: the instant (ns) after which all of each piece arrived, by the piece's own.
+        since: While no token is known: the instant (ns) after which a piece arrived, by that of the piece.
     """
 
     __slots__ = (

@@ -136,7 +136,7 @@ class ClientFigures(_ResultPart):
             percentile); null where the kernel does not tell.
         ttft_part: Client's own part (ms) of the TTFTs that count, by the kernel's stamps: until the request left, and,
             where the first token was read with later ones, since it can have arrived. Of the first 512 requests and
-            one of 61 later ones; null where the kernel stamps none.
+            one of 127 later ones; null where the kernel stamps none.
         schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.

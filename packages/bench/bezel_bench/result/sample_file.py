@@ -35,7 +35,7 @@ COLUMNS = {
     "planned": "instant at which it should have been sent",
     "begun": "instant at which its worker took, or requested, a connection",
     "sent": "instant at which its bytes were given to the kernel",
-    "departed": "instant at which the kernel says that it left, of the first 512 requests and one of 61 later ones",
+    "departed": "instant at which the kernel says that it left, of the first 512 requests and one of 127 later ones",
     "first_after": "of a first token that was read together with later ones: the instant after which it arrived",
     "first": "instant of the first token of any channel that had a text",
     "first_content": "instant of the first content token",
