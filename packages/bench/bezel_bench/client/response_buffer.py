@@ -71,7 +71,6 @@ class ResponseBuffer:
 
     def read(self) -> None:
         """Read the stored pieces, and finish the sample if the response has ended; once."""
-        self.queued = False
         if self.sample.done:
             return
         reader = self.reader
@@ -125,6 +124,7 @@ class Backlog:
 
     def _read(self) -> None:
         answer = self._waiting.popleft()
+        answer.queued = False
         answer.read()
         if self._ended and answer.at:
             self._ended(answer.sample)

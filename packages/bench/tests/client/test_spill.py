@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_support.runs import failed_sample, good_sample
-from bench_support.wire import Prompts, good, load, serving
+from bench_support.wire import TOKEN, Prompts, good, load, serving
 from bezel_bench.client.load_engine import run_load
+from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
 from bezel_bench.load.plan import Closed
+from bezel_bench.result.sample import Sample
 from bezel_bench.result.spill import Spill, read_spilled
 
 if TYPE_CHECKING:
@@ -78,6 +80,21 @@ def test_a_run_keeps_each_request_and_no_secret_of_it(tmp_path: Path) -> None:
     whole = {one.index: asdict(one) for one in measured.samples}
     assert all(asdict(one) == whole[one.index] for one in kept.samples)
     assert b"planted-secret" not in (tmp_path / "spill").read_bytes()
+
+
+@pytest.mark.parametrize("is_read_early", [False, True])
+def test_a_response_that_its_user_reads_early_is_kept_once(is_read_early: bool) -> None:
+    kept: list[Sample] = []
+    backlog = Backlog(kept.append)
+    answer = ResponseBuffer(Sample(0, status=200), b"")
+    answer.keep(7, TOKEN)
+    backlog.add(answer)
+    answer.at = 8
+    if is_read_early:
+        answer.read()
+    backlog.add(answer)
+    backlog.read_all()
+    assert [(sample.index, sample.done) for sample in kept] == [(0, 8)]
 
 
 @pytest.mark.slow
