@@ -353,10 +353,11 @@ class Connection:
     def _take(self) -> None:
         """Pass the parsed part of the body to the response."""
         answer, at = self._answer, self._stamp
-        if answer is not None:
+        if answer is not None and self._bodies:
             if answer.sample.departed and not answer.sample.first:
                 answer.reader.since[at] = self._loop.since
-            for body in self._bodies:
+            # Unless each may be an event like those before it, they are one piece: all came at one instant.
+            for body in self._bodies if answer.alike else (b"".join(self._bodies),):
                 if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body):
                     self._owner.more(answer)
         self._bodies.clear()
