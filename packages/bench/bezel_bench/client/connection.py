@@ -81,21 +81,8 @@ class Connection:
     """A connection in one of these states: opening, idle, awaiting a response, idle again, closed for good."""
 
     __slots__ = (
-        "_address",
-        "_answer",
-        "_begun",
-        "_bodies",
-        "_frames",
-        "_loop",
-        "_owner",
-        "_parser",
-        "_route",
-        "_sent",
-        "_socket",
-        "_stamp",
-        "_tls",
-        "_unsent",
-        "on_body",
+        *("_address", "_answer", "_begun", "_bodies", "_frames", "_loop", "_owner", "_parser"),
+        *("_route", "_sent", "_socket", "_stamp", "_tls", "_unsent", "on_body"),
     )
 
     def __init__(self, loop: Loop, route: "Route", owner: Owner) -> None:

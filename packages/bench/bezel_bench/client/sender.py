@@ -321,8 +321,7 @@ class Sender:
         """End a request whose client leaves, unless its response is complete."""
         if connection := self._asking.pop(answer, None):
             connection.close()
-            answer.failure, answer.at = (kinds.CANCELLED, ""), monotonic_ns()
-            self._finish(answer)
+            self._fail(answer, (kinds.CANCELLED, ""), listens=False)
 
     def _keep(self, sample: Sample) -> None:
         """Write an ended request to the spill file, so that it survives a kill."""
@@ -334,9 +333,12 @@ class Sender:
     # Ends of requests.
 
     def _fail_connecting(self, answer: ResponseBuffer, error: OSError) -> None:
-        answer.failure = of_connecting(error)
-        answer.at = monotonic_ns()
-        self._listen(answer)
+        self._fail(answer, of_connecting(error), listens=True)
+
+    def _fail(self, answer: ResponseBuffer, failure: tuple[str, str], *, listens: bool) -> None:
+        answer.failure, answer.at = failure, monotonic_ns()
+        if listens:
+            self._listen(answer)
         self._finish(answer)
 
     def _listen(self, answer: ResponseBuffer) -> None:
@@ -397,10 +399,7 @@ class Sender:
     def _give_up(self, answer: ResponseBuffer, connection: Connection, failure: tuple[str, str]) -> None:
         del self._asking[answer]
         connection.close()
-        answer.failure, answer.at = failure, monotonic_ns()
-        if not self._ends:
-            self._listen(answer)
-        self._finish(answer)
+        self._fail(answer, failure, listens=not self._ends)
 
     def _abandon(self) -> None:
         """End the requests left open by an interruption, which is not the server's failure, or by its silence."""
@@ -408,8 +407,7 @@ class Sender:
             self._give_up(answer, connection, self._why_abandoned(answer))
         while waiting := self._pool.waiting or self._due_later:
             answer = waiting.popleft()
-            answer.failure, answer.at = self._why_abandoned(answer), monotonic_ns()
-            self._finish(answer)
+            self._fail(answer, self._why_abandoned(answer), listens=False)
 
     def _why_abandoned(self, answer: ResponseBuffer) -> tuple[str, str]:
         if self._interrupted:

@@ -37,20 +37,8 @@ class AnswerReader:
     """
 
     __slots__ = (
-        "_chunk",
-        "_computed",
-        "_document",
-        "_ended",
-        "_failure",
-        "_is_stream",
-        "_lessons",
-        "_usage",
-        "_wordless",
-        "alike",
-        "rest",
-        "sample",
-        "since",
-        "texts",
+        *("_computed", "_document", "_ended", "_is_stream", "_lessons", "_usage"),
+        *("_wordless", "alike", "rest", "sample", "since", "texts"),
     )
 
     def __init__(self, sample: Sample, *, keeps: bool = False) -> None:
@@ -63,11 +51,9 @@ class AnswerReader:
         self._ended = False
         # Embeddings or ranks came, of a request for no token.
         self._computed = False
-        self._failure = ("", "")
         self._usage: Any = None
         # Chunks with a token but without text.
         self._wordless = 0
-        self._chunk = sample.chunks.append
         self.alike: Alike | None = None
         self._lessons = 0 if keeps else _LESSONS
 
@@ -94,27 +80,26 @@ class AnswerReader:
             at: The instant at which the response ended (ns).
             cut: Whether the connection closed before the response's end, or only its closing could mark the end.
         """
-        if self.rest[:5] == b"data:":
-            failure = self._failure
-            self._event(at, self.rest[5:])
-            if self._failure[0] == kinds.BAD_JSON:
-                # Half an event is not a malformed one: the stream was cut.
-                self._failure = failure
         sample = self.sample
+        if self.rest[:5] == b"data:":
+            before = sample.failure, sample.detail
+            self._event(at, self.rest[5:])
+            if sample.failure == kinds.BAD_JSON:
+                # Half an event is not a malformed one: the stream was cut.
+                sample.failure, sample.detail = before
         if sample.chunks:
             sample.last = max(sample.last, sample.chunks[-1])
         if kind := of_status(sample.status):
             sample.failure, sample.detail = kind, error_message(b"".join(self._document))
-        elif self._is_stream:
+            return sample
+        if self._is_stream:
             if not self._ended:
                 self._fail(kinds.TRUNCATED, "the stream ended without [DONE]")
         elif self._document:
             self._whole(at, b"".join(self._document), cut=cut)
         else:
             self._fail(kinds.TRUNCATED if cut else kinds.NO_TOKEN, "the answer has no body")
-        if not sample.failure:
-            self._count()
-            sample.failure, sample.detail = self._failure
+        self._count()
         return sample
 
     def _end(self) -> None:
@@ -161,7 +146,7 @@ class AnswerReader:
         text = text or content
         if text or call:
             # Not from the first event, which may hold a role.
-            if text and self._lessons and self._texts() and (alike := Alike.learn(data, self._chunk)):
+            if text and self._lessons and self._texts() and (alike := Alike.learn(data, self.sample.chunks.append)):
                 self._lessons -= 1
                 self.alike = alike
             self._token(at, content=content, text=text)
@@ -178,7 +163,7 @@ class AnswerReader:
         if content and not sample.first_content:
             sample.first_content = at
         sample.last = at
-        self._chunk(at)
+        sample.chunks.append(at)
         self._wordless += not text
 
     def _texts(self) -> int:
@@ -242,15 +227,14 @@ class AnswerReader:
             self._fail(kinds.BAD_USAGE, f"usage counts {sample.output_tokens} tokens, and {texts} chunks held one")
 
     def _fail(self, kind: str, detail: str) -> None:
-        if not self._failure[0]:
-            self._failure = (kind, detail)
+        if not self.sample.failure:
+            self.sample.failure, self.sample.detail = kind, detail
 
 
 def _calls(calls: Any) -> bool:
     """Whether a delta of tool calls has content: one with neither name nor arguments is empty."""
-    return any(
-        (call.get("function") or {}).get("name") or (call.get("function") or {}).get("arguments") for call in calls
-    )
+    functions = (call.get("function") or {} for call in calls)
+    return any(function.get("name") or function.get("arguments") for function in functions)
 
 
 def _number(value: Any) -> int:
