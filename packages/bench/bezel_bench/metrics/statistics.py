@@ -50,7 +50,9 @@ class Series:
         if len(self) < _SORTED_WHOLE:
             return np.sort(self.values)
         # The order of each section is needed, too, and this sort (Timsort) only merges what is in order.
-        return np.sort(np.concatenate([section.sorted_values for section in self.sections]), kind="stable")
+        values = np.concatenate([section.sorted_values for section in self.sections])
+        values.sort(kind="stable")
+        return values
 
     @functools.cached_property
     def mean(self) -> float:

@@ -102,12 +102,13 @@ class Columns:
 
     def gaps(self) -> Ints:
         """Return nanoseconds between neighbouring chunks of one request, request by request."""
-        ends = self._chunk_places(np.maximum(self.chunk_counts - 1, 0)) + 1
-        return self._chunks[ends] - self._chunks[ends - 1]
+        return np.diff(self._chunks)[self._chunk_places(np.maximum(self.chunk_counts - 1, 0))]
 
     def _chunk_places(self, counts: Ints) -> Ints:
         """Return the places of the first chunks of each request, so many of each."""
-        return np.arange(counts.sum()) + np.repeat(self._places - np.cumsum(counts) + counts, counts)
+        places = np.repeat(self._places - np.cumsum(counts) + counts, counts)
+        places += np.arange(len(places))
+        return places
 
     def failures(self) -> dict[str, int]:
         """Return the number of failures, by kind."""
