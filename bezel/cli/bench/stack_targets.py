@@ -1,5 +1,6 @@
 """Targets of `bezel bench`: servers of a project's stacks too, and the authorisation by Google's identity tokens.
 
+What finds a stack's server and proves an identity is imported where it is used: a load on an address begins sooner.
 Leaves out what a stack's plan says of its server (`bezel.cli.bench.stack_record`).
 """
 
@@ -9,18 +10,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from bezel.engine.project.project import Project
-from bezel.engine.run.command import CommandError, command_output, pulumi_cli
-from bezel.rest import Credentials, RestError, url_for_token
-from bezel.rest.connect_to import ConnectTo
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, one_line
-from bezel_base.text.shell import shell_word_for_make
-from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel_bench.commands.targets import Deployment, Record
 from bezel_bench.load.plan import PATHS, Endpoint, Target, TokenSource
 
 if TYPE_CHECKING:
+    from bezel.engine.project.project import Project
+    from bezel.rest.connect_to import ConnectTo
     from bezel_bench.result.document import Cell
     from bezel_bench.result.platform_series import PlatformSeries
 
@@ -39,7 +36,7 @@ class StackTargets:
     program = "bezel"
     typed = ".venv/bin/bezel"
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: "Project") -> None:
         self._project = project
         self._read: dict[str, dict[str, Any]] = {}
 
@@ -93,7 +90,7 @@ class StackTargets:
             at=f"{place.host}:{place.port}" if place else "",
         )
 
-    def _reachable_url(self, stack: str, url: str, outputs: Mapping[str, Any]) -> tuple[str, ConnectTo | None]:
+    def _reachable_url(self, stack: str, url: str, outputs: Mapping[str, Any]) -> "tuple[str, ConnectTo | None]":
         """The address that answers, and where to connect: the first region's where the stack's own does not."""
         from bezel.operations.deployment.address import address_of  # late: most stacks have none
 
@@ -159,6 +156,9 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
     """
     if target.public:
         return dict
+    from bezel.rest import Credentials, RestError, url_for_token
+    from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
+
     audience = target.audience.rstrip("/") or target.url
 
     def fetch() -> Fetched:
@@ -173,8 +173,11 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
         raise UserError(*error.problems, title=title) from None
 
 
-def _outputs(project: Project, stack: str) -> dict[str, Any]:
+def _outputs(project: "Project", stack: str) -> dict[str, Any]:
     """A stack's outputs, from the state that the engine uses in this environment."""
+    from bezel.engine.run.command import CommandError, command_output, pulumi_cli
+    from bezel_base.text.shell import shell_word_for_make
+
     project.stack_file(stack)
     command = [pulumi_cli(), "stack", "output", "--json", "--stack", stack]
     try:

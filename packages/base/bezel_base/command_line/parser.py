@@ -16,7 +16,6 @@ of its arguments and the words.
 """
 
 import argparse
-import difflib
 import importlib
 import math
 import shlex
@@ -212,6 +211,8 @@ class Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Report unrecognized arguments with similar options."""
+        import difflib  # late: few command lines have a mistake
+
         options = list(self._option_string_actions)
         similar = [near for word in unknown for near in difflib.get_close_matches(word.partition("=")[0], options, n=1)]
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
@@ -222,6 +223,8 @@ class Parser(argparse.ArgumentParser):
         """Refuse what is none of the choices, with the one that was perhaps meant: argparse lists all."""
         if action.choices is None or value in action.choices:
             return
+        import difflib
+
         choices = [str(choice) for choice in action.choices]
         word = NOT_SHOWN if format_value(value) == NOT_SHOWN else repr(value)
         similar = difflib.get_close_matches(str(value), choices, n=1)

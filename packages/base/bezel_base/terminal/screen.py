@@ -12,8 +12,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from bezel_base.terminal.blocks import Line
-from bezel_base.terminal.layout import lay_out
 from bezel_base.terminal.turns import settle
 from bezel_base.text.printable import encodable
 
@@ -42,6 +40,8 @@ class Screen:
 
     def lines(self, blocks: Iterable[Block], edit: Callable[[str], str] = str) -> list[str]:
         """The lines of blocks on it, each text changed by `edit` before."""
+        from bezel_base.terminal.layout import lay_out  # late: a line of progress needs none
+
         return lay_out(blocks, self.width, is_coloured=self.is_coloured, edit=edit)
 
 
@@ -70,6 +70,8 @@ def show_text(text: str, stream: TextIO | None = None) -> None:
 
     What is indented by more than a repair is an example to be copied, which is never broken.
     """
+    from bezel_base.terminal.blocks import Line
+
     show((Line(line, is_verbatim=line.startswith(_EXAMPLE)) for line in text.split("\n")), stream)
 
 

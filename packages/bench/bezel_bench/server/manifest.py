@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bezel_base.credentials.names import option_names_secret
 from bezel_bench.server.counters import series
 
 if TYPE_CHECKING:
@@ -111,21 +110,22 @@ def _kv_cache_tokens(config: dict[str, str]) -> int | None:
 
 def redact_command(command: list[str]) -> list[str]:
     """Return a command line without its secrets."""
+    from bezel_base.credentials.names import option_names_secret  # late: a load begins without it
+
+    def holds_secret(option: str) -> bool:
+        return option in _OPEN_OPTIONS or (option.startswith("--") and option_names_secret(option))
+
     hidden, result = False, []
     for word in command:
         option, equals, _ = word.partition("=")
         if hidden:
             result.append(_HIDDEN)
-        elif _holds_secret(option) and equals:
+        elif holds_secret(option) and equals:
             result.append(f"{option}={_HIDDEN}")
         else:
             result.append(word)
-        hidden = not equals and _holds_secret(option)
+        hidden = not equals and holds_secret(option)
     return result
-
-
-def _holds_secret(option: str) -> bool:
-    return option in _OPEN_OPTIONS or (option.startswith("--") and option_names_secret(option))
 
 
 def _value(path: str, name: str) -> str:

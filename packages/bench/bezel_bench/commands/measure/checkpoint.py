@@ -8,7 +8,6 @@ its records) is imported when there is one, so that a load begins sooner. Leaves
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import shutil
 import sys
@@ -140,7 +139,7 @@ class ResultFiles:
         Raises:
             UserError: It cannot be continued.
         """
-        run = secrets.token_hex(4)
+        run = os.urandom(4).hex()
         if self._out is None:
             return Ledger(run)
         journal = Journal(self._path(".journal"), settings, run, force=self._force)

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import secrets
+import os
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         min_chars=options.min_chars,
         max_chars=options.max_chars,
         seed=options.seed,
-        run=options.run_id or secrets.token_hex(4),
+        run=options.run_id or os.urandom(4).hex(),
     )
     return check_load(
         Load(

@@ -30,7 +30,7 @@ def view(targets: Targets, options: argparse.Namespace, reached: TargetConnectio
     target = reached.target
     report = manifest.ask_server(reached.ask, target.model)
     started_at = datetime.now(UTC)
-    command = manifest.redact_command([targets.program, *sys.argv[1:]])
+    command = [targets.program, *sys.argv[1:]]
     kept = kept_options(options, shared_table().defaults_of("run" if options.action == "job" else options.action))
 
     def describe() -> "Manifest":
@@ -55,7 +55,7 @@ def view(targets: Targets, options: argparse.Namespace, reached: TargetConnectio
             client=manifest.this_client(workers=getattr(options, "workers", 1), tls=target.url.startswith("https:")),
             started_at=started_at,
             seed=options.seed,
-            command=command,
+            command=manifest.redact_command(command),
             options=kept,
         )
 

@@ -6,7 +6,6 @@ command line is parsed, so it imports what a file or a variable needs only where
 """
 
 import argparse
-import difflib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -155,6 +154,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _nearest(name: str, names: set[str]) -> str:
+    import difflib  # late: few names are wrong
+
     return next(iter(difflib.get_close_matches(name, sorted(names), n=1)), "")
 
 
