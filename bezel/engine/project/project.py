@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bezel.engine.project.folder import project_folder
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
-from bezel_catalog import Model, closest
-from bezel_catalog.project_models import read_project_models
 
+if TYPE_CHECKING:
+    from bezel_catalog import Model
+
+_MODELS = "catalog.toml"
 STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
 _SHOWN = 100  # characters of a wrong name that a message repeats
 
@@ -64,6 +67,8 @@ class Project:
         # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
         if stack in self.stacks() and file.is_file():
             return file
+        from bezel_catalog import closest  # late: the catalogue takes as long to import as all else here
+
         near = closest(stack, self.stacks())
         hint = f"did you mean {near}? " if near else ""
         repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
@@ -110,12 +115,16 @@ class Project:
         prefix = f"{NAMESPACE}:"
         return frozenset(key.removeprefix(prefix) for key in self._stack_values(stack) if key.startswith(prefix))
 
-    def models(self) -> Mapping[str, Model]:
+    def models(self) -> "Mapping[str, Model]":
         """The project's own models by id: the rows of its `catalog.toml`.
 
         Raises:
             UserError: The file cannot be read; holds every problem of its rows.
         """
+        if not os.path.lexists(self.folder / _MODELS):
+            return {}
+        from bezel_catalog.project_models import read_project_models
+
         return read_project_models(self.folder)
 
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:

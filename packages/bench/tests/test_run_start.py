@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 OF_A_RESULT = ("numpy", "pydantic", "zipfile", "bezel_bench.result.document", "bezel_bench.metrics.definitions")
-OF_OTHER_LOADS = ("asyncio", "multiprocessing", "yaml", "urllib.request", "concurrent.futures")
+OF_OTHER_LOADS = (
+    *("asyncio", "multiprocessing", "yaml", "urllib.request", "concurrent.futures"),
+    *("ssl", "http.client", "email", "importlib.metadata"),
+)
 # Imported by functions of numpy that a figure can do without.
 OF_MASKED_ARRAYS = "numpy.ma"
 NAMES = {*OF_A_RESULT, *OF_OTHER_LOADS, OF_MASKED_ARRAYS}
