@@ -21,7 +21,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check fast test rules test-wide test-long clients contract lint types reports site forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check fast test rules test-wide test-long clients contract lint types reports site forge forge-down gitops truth compiled
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -81,6 +81,11 @@ test-long: setup-dev ## run tests that take minutes each: more stacks, many kill
 
 clients: setup-dev ## run Google's, OpenAI's and other clients on the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
+
+compiled: setup-dev
+	@folder=$$(.venv/bin/python tools/toolchain/compiled_engine.py) && export PYTHONPATH="$$folder" && \
+	  .venv/bin/python -c 'import bezel_bench, sys; sys.exit(bezel_bench.ENGINE != "compiled")' && \
+	  .venv/bin/pytest -q -n 2 --dist worksteal --timeout 300 -m "not long and not clients" packages/bench/tests/client packages/bench/tests/test_[cs]*.py tests/bench/test_compiled_engine.py
 
 contract: setup-dev ## compare the simulated vLLM with a real one in VLLM (a folder)
 	@nice .venv/bin/python -m tools.vllm.contract "$$VLLM"

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bezel_bench import ENGINE
 from bezel_bench.server.counters import series
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ class ServerReport(NamedTuple):
 
 
 def this_client(*, workers: int, tls: bool) -> Client:
-    """Return this machine as a client."""
+    """Return this machine as a client, with its engine beside the version unless that is pure Python as usual."""
     import platform as host
     from importlib import metadata
 
     from bezel_bench.result.records import Client
 
+    version = metadata.version("bezel-bench")
     return Client(
-        bezel=metadata.version("bezel-bench"),
+        bezel=f"{version} ({ENGINE})" if ENGINE else version,
         python=host.python_version(),
         machine=this_machine(),
         workers=workers,

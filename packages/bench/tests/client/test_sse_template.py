@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import select
-import socket
-import time
-from typing import TYPE_CHECKING, cast
-
 import httptools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_support.turned_loop import hear
 from bench_support.wire import DONE, HEAD, ROLE, TOKEN, USAGE, chunk
-from bezel_bench.client.connection import Connection, Owner
-from bezel_bench.client.loop import READ, WRITE, Loop
-from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
-from bezel_bench.client.route import Route
 from bezel_bench.client.sse_template import Alike
-from bezel_bench.load.plan import Target
-from bezel_bench.result.sample import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DATA = TOKEN[len(b"data:") : -2]
 
@@ -159,85 +146,6 @@ ALIKE = [HEAD, chunk(ROLE + TOKEN), *[chunk(TOKEN)] * 20]
 FRAME = chunk(TOKEN)
 LAST = chunk(DONE) + b"0\r\n\r\n"
 ACCENT = chunk(TOKEN.replace(b"tok", "é".encode()))
-
-
-class Turned:
-    """A loop that a test turns: one answer comes piece by piece, each read alone.
-
-    Attributes:
-        answer: What came of it.
-        ended: Whether it was said to have ended.
-    """
-
-    offset = time.monotonic_ns() - time.time_ns()
-    since = 0
-    stamped = True
-
-    def __init__(self) -> None:
-        # A request that the kernel does not stamp: a stamp wakes the socket, too.
-        self.answer = ResponseBuffer(Sample(1024), b"")
-        self.ended = False
-        self.backlog = Backlog()
-        self._ready: dict[int, Callable[[int], None]] = {}
-
-    def watch(self, file: int, _: int, ready: Callable[[int], None]) -> None:
-        self._ready[file] = ready
-
-    change = watch
-
-    def forget(self, file: int) -> None:
-        self._ready.pop(file, None)
-
-    def on_open(self, connection: Connection) -> None:
-        connection.ask(b"-", self.answer)
-
-    def more(self, answer: ResponseBuffer) -> None:
-        self.backlog.add(answer)
-
-    def on_response(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
-        assert kept
-        self._end(answer)
-        connection.close()
-
-    def on_break(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
-        assert begun
-        answer.cut = error is None
-        answer.failure = ("bad_json", "no HTTP") if error else ("", "")
-        self._end(answer)
-
-    def _end(self, answer: ResponseBuffer) -> None:
-        self.ended = True
-        self.backlog.add(answer)
-
-    def turn(self, writable: bool = False) -> None:
-        """Wait until the socket is ready, and serve it once."""
-        for file, ready in [*self._ready.items()]:
-            assert any(select.select([] if writable else [file], [file] if writable else [], [], 10))
-            ready(WRITE if writable else READ)
-        self.backlog.read_one()
-
-
-def hear(*pieces: bytes, close: bool) -> Sample:
-    """The sample of an answer whose pieces are each read alone."""
-    turned = Turned()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        target = Target(f"http://127.0.0.1:{listening.getsockname()[1]}", "mock", public=True)
-        connection = Connection(cast("Loop", turned), Route(target), cast("Owner", turned))
-        connection.open()
-        turned.turn(writable=True)
-        peer = listening.accept()[0]
-    with peer:
-        assert peer.recv(9) == b"-"
-        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for piece in pieces:
-            peer.sendall(piece)
-            turned.turn()
-    if close:
-        turned.turn()
-    assert turned.ended
-    turned.backlog.read_all()
-    connection.close()
-    return turned.answer.sample
 
 
 @pytest.mark.parametrize(
