@@ -246,8 +246,9 @@ class Connection:
             with contextlib.suppress(OSError):
                 seconds, nanoseconds = _timespec(self._socket.recvmsg(0, _ROOM, socket.MSG_ERRQUEUE)[1][0][2])
                 stamp = seconds * 1_000_000_000 + nanoseconds + self._loop.offset
-                if self._sent <= stamp <= monotonic_ns():
-                    self._answer.sample.departed = stamp
+                # The clocks are compared every 10 ms, and may gain some microseconds on each other meanwhile.
+                if self._sent - 20_000 <= stamp <= monotonic_ns():
+                    self._answer.sample.departed = max(stamp, self._sent)
 
     def _watch(self) -> None:
         """Register for unread data, new data, and room for unsent data."""
