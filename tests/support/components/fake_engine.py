@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -206,6 +206,7 @@ def declare(
     def with_a_loop() -> None:
         # Pulumi takes the thread's loop and makes none.
         asyncio.set_event_loop(loop)
+        loop.set_default_executor(_CallingExecutor(1))
         pulumi.runtime.set_mocks(
             answers, project="bezel", stack="test", preview=preview, monitor=_Listener(answers, declarations)
         )
@@ -216,6 +217,18 @@ def declare(
     with _closed_loops(), closing(loop), ThreadPoolExecutor(1) as pool, _short_traces(), _restored_pickler():
         pool.submit(with_a_loop).result()
     return declarations
+
+
+class _CallingExecutor(ThreadPoolExecutor):
+    """Makes at once each call of the engine, which answers at once: a thread costs more than the answer."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future = Future[Any]()
+        try:
+            future.set_result(function(*arguments, **named))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
 
 
 @contextmanager
