@@ -21,7 +21,7 @@ from bezel_bench.result.sample import Sample
 SO_MAX_PACING_RATE = 47
 
 
-@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("tls", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_request_leaves_between_its_sending_and_its_arrival(tls: bool, tmp_path: Path) -> None:
     arrivals: list[int] = []
 
@@ -100,6 +100,7 @@ class Slow(Prompts):
         return super().body(index, turn)
 
 
+@pytest.mark.slow
 def test_a_first_token_read_with_later_ones_came_after_the_last_look() -> None:
     written = []
 
