@@ -1,6 +1,7 @@
 """`bezel local serve` as a user starts it: in an empty folder, with a home of its own, and nothing else.
 
-It is forked from one that has loaded the command (`warm_bezel`); the script is run by `test_a_reader_that_is_gone`.
+It is forked from a process that has loaded the command (`warm_bezel`). The script itself is run by two tests of
+`tests/cli/test_local_serve.py`: a reader that is gone, a folder of another user.
 """
 
 import json
