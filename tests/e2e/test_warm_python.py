@@ -34,7 +34,9 @@ threading.Thread(target=lambda: (ended.wait(), print("thread"))).start()
 print("main")
 ended.set()
 """
-WAITING = "import os, time\nprint(os.getpid(), os.environ.get('OWN'), flush=True)\ntime.sleep(60)\n"
+# In short sleeps: a signal that comes between Python's look for one and the sleep is noticed only after it.
+WAITING = "import os, time\nprint(os.getpid(), os.environ.get('OWN'), flush=True)\nfor _ in range(300):\n"
+WAITING += "    time.sleep(0.2)\n"
 
 
 @pytest.fixture(scope="module")
