@@ -1,5 +1,6 @@
 """The file of raw samples: nothing is lost, nothing is taken for another file, and it stays small."""
 
+import pickle
 from array import array
 
 import numpy as np
@@ -87,6 +88,13 @@ def test_what_holds_no_samples_is_reported(tmp_path, content):
         read_samples(tmp_path / "r.samples.npz")
     with pytest.raises(ResultError, match="put the file into the folder of its result"):
         read_samples(tmp_path / "absent.npz")
+
+
+def test_a_measurement_is_pickled_whole():
+    cut = Sample(index=9, sent=BEGAN, done=BEGAN + 9, failure="truncated", detail="é", chunks=array("q", [BEGAN + 3]))
+    samples = [*closed_loop(4, 2).samples, failed_sample(8, BEGAN, "http_429", detail="slow"), cut, Sample(index=10)]
+    for run in (measurement(samples, cpu_seconds=0.5), measurement([])):
+        assert pickle.loads(pickle.dumps(run)) == run  # noqa: S301 - its own bytes
 
 
 def test_a_result_copies_the_samples_that_its_process_kept(tmp_path):
