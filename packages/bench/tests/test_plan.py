@@ -63,6 +63,7 @@ def test_what_is_no_load_is_said_to_be_none(text: str) -> None:
         ({"target": Target("ftp://x", "m")}, "ftp://x"),
         ({"target": Target("http://[", "m")}, "not an http(s) address"),
         ({"target": Target("http://127.0.0.1:99999", "m")}, "not an http(s) address"),
+        ({"target": Target("http://a..b", "m")}, "not an http(s) address"),
         ({"target": Target("http://127.0.0.1", "")}, "--model"),
         ({"pattern": Closed(0)}, "--users = 0"),
         ({"pattern": Constant(0.0)}, "--rate = 0"),

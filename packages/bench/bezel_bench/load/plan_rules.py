@@ -188,7 +188,8 @@ def target_problems(target: Target) -> list[Problem]:
 def _target_problems(target: Target) -> Iterator[Problem]:
     try:
         parts = urlsplit(target.url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        # As a connection has the name: one like a..b has no such form.
+        valid = parts.scheme in {"http", "https"} and bool((parts.hostname or "").encode("idna")) and parts.port != 0
     except ValueError:
         valid = False
     if not valid:
