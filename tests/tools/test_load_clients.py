@@ -64,14 +64,24 @@ def test_the_own_result_is_read_from_its_samples(tmp_path: Path) -> None:
 
 
 CLOSED = Load("http://127.0.0.1:1", 256, 1536, 64, ramp=0.6, ca_file="/ca.pem")
-OPEN = Load("http://127.0.0.1:1", 0, 40, 32, rate=2.5, model="tiny")
+OPEN = Load("http://127.0.0.1:1", 0, 40, 32, rate=2.5, model="tiny", seed=3)
 
 
 @pytest.mark.parametrize(
     ("client", "closed", "open_loop", "never"),
     [
-        (BEZEL, "--users 256 --requests 1536 --ramp 0.6 --ca-file /ca.pem", "--rate 2.5 --requests 40", "--users"),
-        (VLLM_RS, "--max-concurrency 256 --burstiness inf", "--request-rate 2.5 --num-prompts 40", "--burstiness"),
+        (
+            BEZEL,
+            "--users 256 --requests 1536 --ramp 0.6 --ca-file /ca.pem",
+            "--rate 2.5 --seed 3 --requests 40",
+            "--users",
+        ),
+        (
+            VLLM_RS,
+            "--max-concurrency 256 --burstiness inf",
+            "--request-rate 2.5 --seed 3 --num-prompts 40",
+            "--burstiness",
+        ),
         (AIPERF, "--concurrency 256 --concurrency-ramp-duration 0.6", "--request-rate 2.5", "--concurrency"),
         (
             GUIDELLM,

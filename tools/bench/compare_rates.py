@@ -106,7 +106,9 @@ def compare(
                 with tempfile.TemporaryDirectory() as folder:
                     prompts = Path(folder) / "prompts.jsonl"
                     prompts.write_text(prompt_lines(requests, seed=len(rows)))
-                    load = Load(server.url, 0, requests, OUTPUT, rate=rate, model=server.model, prompts=prompts)
+                    load = Load(
+                        server.url, 0, requests, OUTPUT, rate=rate, model=server.model, prompts=prompts, seed=round_
+                    )
                     watched = send(client, load, Path(folder), core=None)
                     if reason := failure(client, watched):
                         raise SystemExit(f"{client.name} at {rate:g} requests/s: {reason}")

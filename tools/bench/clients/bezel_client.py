@@ -37,7 +37,7 @@ class Bezel(Client):
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """A closed loop, or an open one with Poisson's arrivals."""
-        pace = f"--rate {load.rate:g}" if load.rate else f"--users {load.users}"
+        pace = f"--rate {load.rate:g} --seed {load.seed}" if load.rate else f"--users {load.users}"
         prompts = f"--file {load.prompts}" if load.prompts else f"--input-tokens {load.input_tokens}"
         flags = f"--url {load.url} --public {pace} --requests {load.requests} {prompts} --output-tokens {load.tokens}"
         flags += f" --ramp {load.ramp:g}" if load.ramp else ""

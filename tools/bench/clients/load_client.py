@@ -29,6 +29,7 @@ class Load:
         model: Served model.
         input_tokens: Length of each prompt.
         prompts: File with a prompt for each request, in JSON lines, in place of made ones.
+        seed: Of the arrivals of an open loop, where the client takes one.
     """
 
     url: str
@@ -41,6 +42,7 @@ class Load:
     model: str = "mock"
     input_tokens: int = 16
     prompts: Path | None = None
+    seed: int = 0
 
 
 @dataclass

@@ -36,7 +36,11 @@ class VllmRs(Client):
     def command(self, load: Load, folder: Path) -> list[str]:
         """The documented form; evenly spaced requests are its way to begin users one by one."""
         rate = f"--request-rate {load.users / load.ramp:g} --burstiness inf " if load.ramp else ""
-        limit = f"--request-rate {load.rate:g} " if load.rate else f"--max-concurrency {load.users} {rate}"
+        limit = (
+            f"--request-rate {load.rate:g} --seed {load.seed} "
+            if load.rate
+            else f"--max-concurrency {load.users} {rate}"
+        )
         prompts = (
             f"--dataset-name custom --dataset-path {load.prompts} --custom-output-len {load.tokens}"
             if load.prompts
