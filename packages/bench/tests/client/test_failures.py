@@ -234,7 +234,8 @@ def test_load_at_a_hanging_server_ends_after_one_silent_deadline(pattern: "Patte
 
 def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> None:
     with serving(hanging_after(0, but=3)) as wire:
-        measured = send(wire.url, 400, Constant(200.0), deadline_seconds=0.2)
+        # Shorter than the load, and longer than a busy machine keeps a process waiting.
+        measured = send(wire.url, 400, Constant(200.0), deadline_seconds=1.0)
     kinds = {sample.failure for sample in measured.samples}
     assert len(measured.samples) == 400
     assert kinds == {"", "no_answer"}
@@ -350,10 +351,10 @@ def test_a_load_ends_once_too_large_a_share_of_it_has_failed(pattern: "Pattern")
     assert measured.client.failing_requests == 0
 
 
-@pytest.mark.parametrize("pattern", [Closed(4), Constant(1000.0)])
+@pytest.mark.parametrize("pattern", [Closed(30), Constant(1000.0)])
 def test_a_share_of_the_requests_is_cancelled_by_the_client(pattern: "Pattern") -> None:
     async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)
         await good(asked, writer)
 
     kinds = []
