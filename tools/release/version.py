@@ -33,6 +33,8 @@ def files(root: Path) -> dict[Path, tuple[re.Pattern[str], ...]]:
     projects = [
         root / "pyproject.toml",
         *(file for glob in members for file in sorted(root.glob(f"{glob}/pyproject.toml"))),
+        # Beside the workspace, whose members are installed for every test: this one is compiled.
+        *root.glob("packages/bench/compiled/pyproject.toml"),
     ]
     template = root / "templates" / "gemma"
     packs = [*sorted((root / "policies").rglob("PulumiPolicy.yaml")), *sorted(template.rglob("PulumiPolicy.yaml"))]

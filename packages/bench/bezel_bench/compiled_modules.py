@@ -24,12 +24,14 @@ MODULES: Final = (
     "client.sender",
     "client.silence",
     "client.sse_template",
-    "client.stalls",
     "client.stream",
     "result.sample",
     "result.spill",
 )
-"""Names within `bezel_bench`: what runs for each request or chunk, together, as they call each other without Python."""
+"""Names within `bezel_bench`: what runs for each request or chunk, together, as they call each other without Python.
+
+Not `client.stalls`, which the loop calls every 10 ms: Python runs handlers of signals only where it interprets code.
+"""
 # The compiler also takes types and constants from modules that it does not compile.
 _READ: Final = ("client", "load", "result")
 
