@@ -97,8 +97,7 @@ class Sender:
         self._conversation = worker
         # Users who may send more, or 1 for an open loop that may.
         self._coming = 0
-        self._began = 0
-        self._done = 0
+        self._began = self._done = 0
         self._replying = bodies if isinstance(bodies, ReplyingBodies) else None
         self._rest = LONGEST_NS
         # No more is sent: the load was interrupted, or the server hangs or fails too many requests.
@@ -142,12 +141,11 @@ class Sender:
         try:
             cpu = self._send_all(began)
         finally:
-            for connection in self._asking.values():
-                connection.close()
-            self._pool.close()
-            self._loop.close()
-            if self._spill:
-                self._spill.close()
+            opened: list[Connection | Pool | Loop | Spill | None]
+            opened = [*self._asking.values(), self._pool, self._loop, self._spill]
+            for part in opened:
+                if part:
+                    part.close()
         for sample in self.samples:
             if sample.detail:
                 sample.detail = self._route.without_secrets(sample.detail)
