@@ -37,3 +37,5 @@ for extension in extensions:
     # Beside the sources they would be imported without a check.
     extension.name = extension.name.replace("bezel_bench.", f"{NAME}.", 1)
 setup(packages=[NAME], package_dir={NAME: str(FOLDER / NAME)}, ext_modules=extensions)
+# Else a clone would hold a second copy of the sources.
+shutil.rmtree(FOLDER.parent)
