@@ -11,6 +11,7 @@ from bench_support.runs import BEGAN, MS, SECOND, closed_loop, columns, failed_s
 from bezel_bench.commands.measure.checkpoint import ResultFiles
 from bezel_bench.result.columns import FIELDS, Columns
 from bezel_bench.result.document import ResultError
+from bezel_bench.result.pickled import pack, unpack
 from bezel_bench.result.sample import Sample
 from bezel_bench.result.sample_file import COLUMNS, read_samples, samples_path, write_samples
 
@@ -90,11 +91,11 @@ def test_what_holds_no_samples_is_reported(tmp_path, content):
         read_samples(tmp_path / "absent.npz")
 
 
-def test_a_measurement_is_pickled_whole():
+def test_a_measurement_passes_a_pipe_whole():
     cut = Sample(index=9, sent=BEGAN, done=BEGAN + 9, failure="truncated", detail="é", chunks=array("q", [BEGAN + 3]))
     samples = [*closed_loop(4, 2).samples, failed_sample(8, BEGAN, "http_429", detail="slow"), cut, Sample(index=10)]
     for run in (measurement(samples, cpu_seconds=0.5), measurement([])):
-        assert pickle.loads(pickle.dumps(run)) == run  # noqa: S301 - its own bytes
+        assert unpack(pickle.loads(pickle.dumps(pack(run)))) == run  # noqa: S301 - its own bytes
 
 
 def test_a_result_copies_the_samples_that_its_process_kept(tmp_path):

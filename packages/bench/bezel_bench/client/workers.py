@@ -20,6 +20,7 @@ from typing import Any, Final
 from bezel_base.errors import Problem, UserError
 from bezel_bench.client.sender import Sender, gc_disabled
 from bezel_bench.load.plan import Bodies, Load, TokenSource
+from bezel_bench.result.pickled import pack, unpack
 from bezel_bench.result.sample import ClientHealth, Measured
 
 _HEAD_START_NS: Final = 50_000_000
@@ -73,7 +74,7 @@ class Workers:
                 self._pipes.append(ours)
             self._gather("connected", sent)
             self._tell("start", monotonic_ns() + _HEAD_START_NS)
-            return merge_measured(self._gather("measured", sent))
+            return merge_measured([*map(unpack, self._gather("measured", sent))])
         finally:
             for process in self._processes:
                 if process.is_alive():
@@ -115,9 +116,7 @@ class Workers:
             process = self._processes[number]
             process.join()
             key = f"worker {number + 1} of {self._load.workers}"
-            consequence = (
-                f"the process died ({_why(process.exitcode)}): its requests are lost, so nothing was measured."
-            )
+            consequence = f"the process died ({_why(process.exitcode)}): its requests are lost, nothing was measured."
             repair = "run the command again, with more free memory or fewer workers."
             raise UserError(Problem(key, None, consequence, repair)) from None
         return message
@@ -171,7 +170,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
         say("connected", None)
         started.wait()
         with gc_disabled():
-            say("measured", sender.send(began or monotonic_ns()))
+            say("measured", pack(sender.send(began or monotonic_ns())))
     except UserError as error:
         say("failed", (error.problems, error.title))
     # The parent ends this process once it has everything.

@@ -1,7 +1,4 @@
-"""Pickled form of many samples: a few arrays, where each sample by itself would take 15 µs to pickle and to read.
-
-A worker's samples go to its parent in this form (`bezel_bench.result.sample.Measured`).
-"""
+"""Form of a measurement for a pipe: a few arrays. Each sample by itself would take 15 µs to pickle and to read."""
 
 from __future__ import annotations
 
@@ -22,13 +19,14 @@ _TAIL = _NAMES[_NAMES.index("detail") + 1 : -1]
 
 
 class Packed(NamedTuple):
-    """Samples by field.
+    """A measurement, its samples by field.
 
     Attributes:
         head: The fields of `_HEAD`, sample by sample; `tail` those of `_TAIL`.
         failures: The failure of each sample, and `details` its message.
         counts: The number of chunks of each sample.
         chunks: The chunks of all samples.
+        began: As of the measurement, like `ended` and `client`.
     """
 
     head: array[int]
@@ -37,11 +35,14 @@ class Packed(NamedTuple):
     details: list[str]
     counts: array[int]
     chunks: array[int]
+    began: int
+    ended: int
+    client: ClientHealth
 
 
-def pack(samples: Sequence[Sample]) -> Packed:
-    """Return samples by field."""
-    chunks = array("q")
+def pack(measured: Measured) -> Packed:
+    """Return a measurement with its samples by field."""
+    samples, chunks = measured.samples, array("q")
     for sample in samples:
         chunks.extend(sample.chunks)
     return Packed(
@@ -51,6 +52,7 @@ def pack(samples: Sequence[Sample]) -> Packed:
         [sample.detail for sample in samples],
         array("q", [len(sample.chunks) for sample in samples]),
         chunks,
+        *(measured.began, measured.ended, measured.client),
     )
 
 
@@ -62,8 +64,8 @@ def _table(names: Sequence[str], samples: Sequence[Sample]) -> array[int]:
     return table
 
 
-def unpack(packed: Packed) -> list[Sample]:
-    """Return the samples that `pack` was given."""
+def unpack(packed: Packed) -> Measured:
+    """Return the measurement that `pack` was given."""
     heads, tails, begin, samples = iter(packed.head), iter(packed.tail), 0, []
     rows = zip(
         zip(*[heads] * len(_HEAD), strict=True),
@@ -77,9 +79,4 @@ def unpack(packed: Packed) -> list[Sample]:
         chunks = packed.chunks[begin : begin + count]
         samples.append(Sample(*head, failure, detail, *tail, chunks))  # type: ignore[call-arg]  # as many as fields
         begin += count
-    return samples
-
-
-def measured_of(packed: Packed, began: int, ended: int, client: ClientHealth) -> Measured:
-    """Return a measurement whose samples are packed."""
-    return Measured(unpack(packed), began, ended, client)
+    return Measured(samples, packed.began, packed.ended, packed.client)

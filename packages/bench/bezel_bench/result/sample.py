@@ -10,9 +10,7 @@ server did not report them.
 
 import functools
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 REFUSED = "refused"
 """No connection: refused, no route, no such name, or a failed TLS handshake or verification."""
@@ -172,9 +170,3 @@ class Measured:
     began: int
     ended: int
     client: ClientHealth
-
-    def __reduce__(self) -> tuple[Callable[..., "Measured"], tuple[Any, ...]]:
-        """Pickle the samples by field, not one by one."""
-        from bezel_bench.result.pickled import measured_of, pack  # late: for several workers alone
-
-        return measured_of, (pack(self.samples), self.began, self.ended, self.client)
