@@ -22,6 +22,7 @@ from tests.support.tools.fresh_environment import FreshEnvironment
 from tools.release.assets import CHECKSUMS, site_archive
 from tools.release.forge_release import ReleasesOfForge
 from tools.release.notes import notes
+from tools.release.readme_links import distribution_folders
 from tools.site.links import broken_links
 from tools.site.versions import add_version, pack, unpack
 
@@ -102,11 +103,12 @@ def test_the_release_has_every_file_with_its_checksum_and_the_notes(
         site_archive(VERSION),
         f"pulumi-resource-bezel-v{VERSION}.tar.gz",
         f"bezel-policy-packs-{VERSION}.tar.gz",
+        f"bezel_bench_compiled-{VERSION}.tar.gz",
         "bezel-package-schema.json",
         "bezel-stack-schema.json",
         "bezel-bench-result-schema.json",
     }
-    assert len([*files.glob("*.whl")]) == 14
+    assert len([*files.glob("*.whl")]) == len(distribution_folders(ROOT))
     sums = dict(reversed(line.split("  ")) for line in (files / CHECKSUMS).read_text().splitlines())
     assert sums == {name: hashlib.sha256((files / name).read_bytes()).hexdigest() for name in names - {CHECKSUMS}}
 
@@ -199,4 +201,4 @@ def test_a_tag_of_another_version_publishes_nothing(forge: Forge, copy: WorkingC
     assert run["conclusion"] == "failure"
     assert f"the tag is v9.9.9, pyproject.toml says {VERSION}" in forge.log_of(run["id"])
     assert forge.repository("GET", "/releases/tags/v9.9.9", ok=False).status_code == 404
-    assert len([*files.iterdir()]) == 21
+    assert len([*files.iterdir()]) == 8 + len(distribution_folders(ROOT))

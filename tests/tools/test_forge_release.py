@@ -11,6 +11,7 @@ import pytest
 from bezel.forge import ForgeError
 from bezel_base.errors import UserError
 from tests.support.tools.fake_releases import FakeReleases, fake_releases
+from tools.release import attach
 from tools.release.__main__ import main
 from tools.release.archives import pack_plugin, pack_policies
 from tools.release.assets import build_assets
@@ -85,6 +86,43 @@ def test_a_published_release_is_left_as_it_is(forge: FakeReleases) -> None:
         releases.refuse_published("v0.1.0")
     assert "tag = v0.1.0" in str(refused.value)
     assert "raise the version" in str(refused.value)
+
+
+def test_files_of_platforms_are_added_once_to_a_published_release(forge: FakeReleases, files: list[Path]) -> None:
+    forge.add("v0.1.0", {"one.whl": b"published"})
+    with closing(ReleasesOfForge(forge.facts)) as releases:
+        assert releases.attach("v0.1.0", files) == ["two.tar.gz"]
+        assert releases.attach("v0.1.0", files) == []
+    assert assets(forge) == {"v0.1.0": ["one.whl", "two.tar.gz"]}
+    assert [*forge.contents.values()] == [b"published", b"two.tar.gz"]
+
+
+def test_files_of_platforms_are_added_to_no_draft(forge: FakeReleases, files: list[Path]) -> None:
+    forge.add("v0.1.0", {}, draft=True)
+    with closing(ReleasesOfForge(forge.facts)) as releases, pytest.raises(UserError, match=r"tag = v0\.1\.0"):
+        releases.attach("v0.1.0", files)
+    assert assets(forge) == {"v0.1.0 draft": []}
+
+
+@pytest.mark.parametrize(
+    ("forge_address", "arguments", "phrase"),
+    [
+        ("", ["v0.1.0"], "-m tools.release.attach vX.Y.Z FOLDER"),
+        ("", ["v0.1.0", "tests/absent"], "GITHUB_REPOSITORY = (not set)"),
+        ("http://127.0.0.1:9", ["v0.1.0", "tests/absent"], "-m tools.release.compiled FOLDER"),
+    ],
+)
+def test_a_wrong_call_attaches_nothing_and_says_why(
+    forge_address: str,
+    arguments: list[str],
+    phrase: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in (("GITHUB_API_URL", forge_address), ("GITHUB_REPOSITORY", "a/b" if forge_address else "")):
+        monkeypatch.setenv(name, value)
+    assert attach.main(arguments) == (1 if arguments[1:] else 2)
+    assert phrase in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

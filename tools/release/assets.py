@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from bezel_base.errors import Problem, UserError
 from tools.release import wheel
 from tools.release.archives import pack_plugin, pack_policies
+from tools.release.compiled import build_sdist
 from tools.release.readme_links import link_to_forge
 from tools.site import versions
 from tools.site.build import ROOT, build_site
@@ -75,6 +76,7 @@ def build_assets(root: Path, folder: Path, earlier_site: Path | None = None, for
             versions.unpack(earlier_site, site)
         build_site(root, site, version)
         versions.pack(site, folder / site_archive(version))
+    build_sdist(root, folder)
     pack_plugin(root, folder, version)
     pack_policies(root, folder, version)
     for name, source in _SCHEMAS.items():

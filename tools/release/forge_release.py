@@ -1,6 +1,7 @@
 """Releases of a repository on its forge: published whole or left as a draft, by the API that GitHub and Gitea share.
 
-A release is a draft until every file is there. A draft that an ended run left is removed; a published release stays.
+A release is a draft until every file is there. A draft that an ended run left is removed; a published release stays:
+files of platforms are added to it, and no file of it is changed.
 """
 
 from __future__ import annotations
@@ -77,12 +78,32 @@ class ReleasesOfForge:
         is_preview = re.fullmatch(r"v[\d.]+", tag) is None
         body = {"tag_name": tag, "name": tag, "body": notes, "draft": True, "prerelease": is_preview}
         draft = self._transport.request("POST", self._path, needs=_NEEDS, body=body)
-        upload_url = str(draft["upload_url"]).partition("{")[0]
         for file in files:
-            self._send("POST", upload_url, name=file.name, content=file.read_bytes())
+            self._upload(draft, file)
         path = f"{self._path}/{draft['id']}"
         published = self._transport.request("PATCH", path, needs=_NEEDS, body={"draft": False, "tag_name": tag})
         return str(published["html_url"])
+
+    def attach(self, tag: str, files: Sequence[Path]) -> list[str]:
+        """Add files to the published release of a tag; return the names of those that it did not have.
+
+        Raises:
+            UserError: No release of the tag is published.
+        """
+        release = next((each for each in self.all() if each["tag_name"] == tag and not each["draft"]), None)
+        if release is None:
+            consequence = "Its files would be of a release that does not exist."
+            repair = "publish it first: the job `publish` of the workflow `release`, or -m tools.release."
+            raise UserError(Problem("tag", tag, f"No release of it is published. {consequence}", repair))
+        attached = {asset["name"] for asset in release["assets"]}
+        missing = [file for file in files if file.name not in attached]
+        for file in missing:
+            self._upload(release, file)
+        return [file.name for file in missing]
+
+    def _upload(self, release: dict[str, Any], file: Path) -> None:
+        upload_url = str(release["upload_url"]).partition("{")[0]
+        self._send("POST", upload_url, name=file.name, content=file.read_bytes())
 
     def _send(self, method: str, url: str, *, name: str = "", content: bytes | None = None) -> httpx.Response:
         # What GitHub sends of an asset follows from Accept: its description, or its content.

@@ -29,9 +29,9 @@ def main(folder: str = "dist") -> int:
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".wheels-", dir=target) as made:
         status = (
-            _build(ROOT, made, "--all-packages")
-            or _build(policies_with_limits(Path(made) / "policies"), made)
-            or _build(bezel_with_template(Path(made) / "bezel"), made)
+            build(ROOT, made, "--wheel", "--all-packages")
+            or build(policies_with_limits(Path(made) / "policies"), made, "--wheel")
+            or build(bezel_with_template(Path(made) / "bezel"), made, "--wheel")
         )
         if status == 0:
             for wheel in Path(made).glob("*.whl"):
@@ -56,8 +56,9 @@ def bezel_with_template(folder: Path) -> Path:
     return folder
 
 
-def _build(source: Path, target: str, *options: str) -> int:
-    command = [find_uv(), "build", "--wheel", "--quiet", "--out-dir", target, *options, str(source)]
+def build(source: Path, target: str, *options: str) -> int:
+    """Build a distribution from its folder into another; return the exit status of `uv build`."""
+    command = [find_uv(), "build", "--quiet", "--out-dir", target, *options, str(source)]
     return subprocess.run(command, cwd=source, check=False, timeout=SECONDS).returncode
 
 

@@ -1,7 +1,7 @@
-"""`python3 tools/toolchain [dev|site]`: installs what is needed beyond Python, git and either internet access or Go.
+"""`python3 tools/toolchain [dev|site|wheels]`: installs what is needed beyond Python, git, and Go or the internet.
 
 Without `dev` it is what `make up` needs; HAProxy follows when a gateway starts. `dev` adds what lint and tests need.
-`site` installs the generator of `make site` alone.
+`site` installs the generator of `make site` alone, `wheels` what builds and attaches wheels of the compiled engine.
 
 Standard library only: it runs before anything is installed. Leaves out localcloud and the stacks: see `bezel local`.
 """
@@ -27,8 +27,8 @@ def main() -> int:
 
     developer = sys.argv[1:] == ["dev"]
     try:
-        if sys.argv[1:] == ["site"]:
-            environment.sync_site(environment.find_uv())
+        if len(sys.argv) == 2 and sys.argv[1] in environment.GROUPS:
+            environment.sync_group(environment.find_uv(), sys.argv[1])
             return 0
         with environment.sync(environment.find_uv(), developer=developer):
             pulumi = pulumi_cli.find()

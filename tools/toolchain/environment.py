@@ -20,6 +20,8 @@ CLONE = Path(__file__).resolve().parent.parent.parent
 VENV = CLONE / ".venv"
 PLUGINS = CLONE / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
 HOST = PLUGINS / "pulumi-language-python"
+# Group of dependencies with an environment of its own -> the program that it is for.
+GROUPS = {"site": "zensical", "wheels": "cibuildwheel"}
 
 
 def find_uv() -> str:
@@ -69,13 +71,13 @@ def sync(uv: str, *, developer: bool) -> Iterator[None]:
             pass
 
 
-def sync_site(uv: str) -> None:
-    """Update `.venv/site`, the environment of the site's generator, to uv.lock; silent where it matches already.
+def sync_group(uv: str, group: str) -> None:
+    """Update `.venv/GROUP`, the environment of a group of GROUPS alone, to uv.lock; silent where it matches already.
 
     Raises:
         progress.StepError: uv failed.
     """
-    with _sync(uv, VENV / "site", VENV / "site" / "bin" / "zensical", "--only-group", "site"):
+    with _sync(uv, VENV / group, VENV / group / "bin" / GROUPS[group], "--only-group", group):
         pass
 
 

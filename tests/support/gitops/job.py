@@ -117,7 +117,10 @@ class Job:
         if isinstance(computed, str):
             self.job["strategy"] = original["strategy"]
             self.job["name"] = self.name
-        # Gitea writes it as text, which act refuses.
+        else:
+            # Gitea writes it as text, which act refuses, and gives one entry of the matrix.
+            self.job.get("strategy", {}).pop("fail-fast", None)
+        # Text as well.
         self.job["timeout-minutes"] = int(self.job.get("timeout-minutes", 30))
         # The forge has seen to it, and writes its values as text, too.
         self.job.pop("concurrency", None)
