@@ -71,10 +71,10 @@ test: ## run lint, types and the tests of every rule, on the engine
 	@$(MAKE) --no-print-directory -j3 rules lint types
 
 rules: setup-dev
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "not wide and not long"
+	@.venv/bin/pytest -q -n 6 --dist worksteal --timeout 300 -m "not wide and not long"
 
 test-wide: setup-dev ## run further cases of what `make test` tries: variants
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"
+	@.venv/bin/pytest -q -n 6 --dist worksteal --timeout 300 -m "wide and not long"
 
 test-long: setup-dev ## run tests that take minutes each: more stacks, many kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients and not gitops"
