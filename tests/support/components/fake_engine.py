@@ -226,7 +226,7 @@ class _CallingExecutor(ThreadPoolExecutor):
         future = Future[Any]()
         try:
             future.set_result(function(*arguments, **named))
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever calls
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             future.set_exception(error)
         return future
 
