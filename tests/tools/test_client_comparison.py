@@ -195,6 +195,11 @@ def test_a_measurement_restores_the_priority() -> None:
     assert priorities() == before
 
 
+@pytest.mark.parametrize("pid", [2, 2**22 + 1], ids=["kernel-thread", "no-process"])
+def test_a_process_without_a_group_has_no_nice_value(pid: int) -> None:
+    assert group_nice(pid) == 0
+
+
 def test_wrong_options_are_named_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "65,small", "--vllm", str(tmp_path), "--compiled", str(tmp_path / "none")])

@@ -33,11 +33,15 @@ def highest_priority() -> Iterator[None]:
 
 
 def group_nice(pid: int) -> int:
-    """The nice value of the scheduler's group of a process; 0 where there are no groups."""
+    """The nice value of the scheduler's group of a process; 0 where it is in none.
+
+    The file is empty for a process of the root group: a kernel thread, or one of a session older than the groups.
+    """
     try:
-        return int(Path(f"/proc/{pid}/autogroup").read_text().split()[-1])
+        group = Path(f"/proc/{pid}/autogroup").read_text().split()
     except OSError:
         return 0
+    return int(group[-1]) if group else 0
 
 
 def set_group_nice(pid: int, nice: int) -> None:
