@@ -202,12 +202,16 @@ def test_a_process_without_a_group_has_no_nice_value(pid: int) -> None:
 
 def test_wrong_options_are_named_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["--only", "65,small", "--vllm", str(tmp_path), "--compiled", str(tmp_path / "none")])
+        main(
+            ["--only", "65,small", "--vllm", str(tmp_path), "--compiled", str(tmp_path / "none")]
+            + ["--document", str(tmp_path / "absent.md")]
+        )
     errors_of_options = capsys.readouterr().err
     for problem in (
         f"--vllm: no program {tmp_path}/vllm",
         f"--compiled: no program {tmp_path}/none",
         "give its folder with --tokenizer",
+        f"--document {tmp_path}/absent.md: no such file",
     ):
         assert problem in errors_of_options
     assert "--only 65: no such load; there are" in errors_of_options

@@ -111,6 +111,8 @@ def chosen_clients(parser: argparse.ArgumentParser, options: argparse.Namespace)
     names = {load.name for load in LOADS}
     if unknown := set(options.only) - names:
         faults.append(f"--only {', '.join(sorted(unknown))}: no such load; there are {'; '.join(sorted(names))}")
+    if not options.document.is_file():
+        faults.append(f"--document {options.document}: no such file; the tables go into a document with their marks")
     if faults:
         parser.error("\n".join(faults))
     bezel = [Bezel(path) for name in ("bezel", "compiled") if (path := programs[name])]
