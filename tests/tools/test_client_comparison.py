@@ -201,11 +201,9 @@ def test_a_process_without_a_group_has_no_nice_value(pid: int) -> None:
 
 
 def test_wrong_options_are_named_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {"only": "65,small", "vllm": tmp_path, "compiled": tmp_path / "none", "document": tmp_path / "absent.md"}
     with pytest.raises(SystemExit):
-        main(
-            ["--only", "65,small", "--vllm", str(tmp_path), "--compiled", str(tmp_path / "none")]
-            + ["--document", str(tmp_path / "absent.md")]
-        )
+        main([f"--{name}={value}" for name, value in wrong.items()])
     errors_of_options = capsys.readouterr().err
     for problem in (
         f"--vllm: no program {tmp_path}/vllm",
