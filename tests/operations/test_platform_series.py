@@ -23,9 +23,9 @@ URL = "https://llm.example"
 Points = dict[float, Any]
 
 
-def load(seconds: float = 300.0) -> Cell:
+def load(seconds: float = 300.0, name: str = "run") -> Cell:
     return Cell(
-        id="run", context_tokens=8, users=1, output_tokens=8, pattern="closed", prompts="unique", state="ok",
+        id=name, context_tokens=8, users=1, output_tokens=8, pattern="closed", prompts="unique", state="ok",
         started_at=datetime.fromtimestamp(NOW - seconds, UTC), seconds=seconds, requests=1,
     )  # fmt: skip
 
@@ -38,6 +38,7 @@ class Monitored:
         self.series: dict[str, list[dict[str, Any]]] = {}
         self.refusals: dict[str, Answer] = {}
         self.interrupts = False
+        self.reads = 0
         cloud.server.routes.insert(0, self.answer)
 
     def add(self, metric: str, points: Points, *, readable_at: float = 0.0, **more: Any) -> None:
@@ -51,8 +52,14 @@ class Monitored:
     def answer(self, call: Call) -> Answer | None:
         if not call.path.endswith("/timeSeries"):
             return None
+        self.reads += 1
         metric = call.query["filter"].split('"')[1].rpartition("/container/")[2]
-        series = [one for one in self.series.get(metric, ()) if one["readable_at"] <= self.now]
+        begin, end = call.query["interval.startTime"], call.query["interval.endTime"]
+        series = [
+            one | {"points": [point for point in one["points"] if begin <= point["interval"]["endTime"] <= end]}
+            for one in self.series.get(metric, ())
+            if one["readable_at"] <= self.now
+        ]
         return self.refusals.get(metric) or Answer(json={"timeSeries": series} if series else {})
 
     def pause(self, seconds: float) -> None:
@@ -60,10 +67,13 @@ class Monitored:
             raise KeyboardInterrupt
         self.now += seconds
 
-    def read(self, *cells: Cell) -> dict[str, PlatformSeries]:
+    def read_all(self, *cells: Cell) -> dict[str, list[PlatformSeries]]:
         clock = PlatformClock(now=lambda: self.now, pause=self.pause)
         with Context(self.cloud.folder, self.cloud.context.environ, clock=clock, show=self.messages.append) as context:
-            read = platform_series(context, context.deployment("dev"), URL, cells or (load(),), self.messages.append)
+            return platform_series(context, context.deployment("dev"), URL, cells, self.messages.append)
+
+    def read(self, cell: Cell | None = None) -> dict[str, PlatformSeries]:
+        read = self.read_all(cell or load())
         return {one.of: one for one in read["run"]} if read else {}
 
 
@@ -125,6 +135,22 @@ def test_a_short_load_asks_nothing_and_an_interrupt_ends_the_wait(monitoring: Mo
     read = monitoring.read()
     assert (read["instances"].values, monitoring.now) == ([2], NOW)
     assert read["gpu"].why == "no sample is from the 300 s of the load"
+
+
+def test_several_loads_are_awaited_once_and_a_refusal_is_asked_once(monitoring: Monitored) -> None:
+    loads = load(300.0, "a"), load(200.0, "b"), load(12.0, "c")
+    monitoring.add("instance_count", {60: 2, 180: 4})
+    read = monitoring.read_all(*loads)
+    values = {name: [one.values for one in series if one.of == "instances"] for name, series in read.items()}
+    assert values == {"a": [[2, 4]], "b": [[4]], "c": [[]]}
+    assert monitoring.now == NOW + 120
+    assert monitoring.messages[-1] == "reads Cloud Monitoring's samples: load 2 of 2"
+    refused = Answer(403, json={"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}})
+    monitoring.refusals |= dict.fromkeys(("gpu/utilizations", "gpu/memory_utilizations", "instance_count"), refused)
+    before = monitoring.reads
+    read = monitoring.read_all(*loads)
+    assert all("denied" in one.why for name in "ab" for one in read[name])
+    assert (monitoring.reads - before, monitoring.now) == (3, NOW + 120)
 
 
 def test_a_gateway_of_leased_machines_has_no_series(monitoring: Monitored) -> None:

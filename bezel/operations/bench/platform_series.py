@@ -40,11 +40,18 @@ def platform_series(
     if not services or not sent:
         return {}
     long = [cell for cell in sent if (cell.seconds or 0.0) * context.clock.speed >= _PERIOD]
-    reads = {cell.id: _read(context, services, cell) for cell in long}
-    # Where nothing may be read, waiting changes nothing.
-    if any(not samples.refused for read in reads.values() for samples in read.values()):
-        _wait(context, max(_end(cell) for cell in long), show)
-        reads = {cell.id: _read(context, services, cell) for cell in long}
+    reads: dict[str, Read] = {}
+    if long:
+        last = max(long, key=_end)
+        first_read = _read(context, services, last)
+        # Where nothing may be read, waiting changes nothing, nor do the other loads.
+        if all(samples.refused for samples in first_read.values()):
+            reads = {cell.id: first_read for cell in long}
+        else:
+            _wait(context, _end(last), show)
+            for number, cell in enumerate(long, 1):
+                show(f"reads Cloud Monitoring's samples: load {number} of {len(long)}")
+                reads[cell.id] = _read(context, services, cell)
     return {cell.id: _series(cell, reads.get(cell.id)) for cell in sent}
 
 

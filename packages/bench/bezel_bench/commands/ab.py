@@ -26,6 +26,7 @@ from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, fini
 from bezel_bench.commands.measure.limits import amounts, check_limits, limits_of
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.measure.variants import variants_of
+from bezel_bench.commands.measure.with_platform import with_platform_series
 from bezel_bench.commands.render.tables import search_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
@@ -76,13 +77,18 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
                 compared = compare(plan, once, progress)
             finally:
                 variants.end()
+        if not compared.cells:
+            if compared.ended == INTERRUPTED:
+                raise KeyboardInterrupt
+            raise UserError(f"nothing was measured: {compared.ended}.")
+        result = _result(plan, servers, compared, once)
+        if compared.ended != INTERRUPTED:
+            show.prefix = ""
+            for name, (of_server, variant) in variants.running.items():
+                result = with_platform_series(result, targets, of_server, variant.reached.outputs, show, variant=name)
     finally:
         show.end()
-    if not compared.cells:
-        if compared.ended == INTERRUPTED:
-            raise KeyboardInterrupt
-        raise UserError(f"nothing was measured: {compared.ended}.")
-    finish(_result(plan, servers, compared, once), files, options, partial(search_blocks, figures=FIGURES))
+    finish(result, files, options, partial(search_blocks, figures=FIGURES))
     if compared.ended or compared.unmeasured_text:
         files.print_continuation()
     unknown = [difference for difference in differences(plan, compared.cells) if difference.change is None]

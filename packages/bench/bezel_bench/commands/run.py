@@ -28,6 +28,7 @@ from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
+from bezel_bench.commands.measure.with_platform import with_platform_series
 from bezel_bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Stop, to_json
 from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.sweep.measurement.journal import Ledger, Taken
@@ -80,7 +81,8 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
         try:
             result, early = _measure(targets, options, reached, load, slos, show, sender, files, ledger)
             if not early:
-                result = _with_platform_series(result, targets, options, reached, show)
+                show.prefix = ""
+                result = with_platform_series(result, targets, options, reached.outputs, show)
         except BaseException:
             files.forget(only_empty=True)
             raise
@@ -217,16 +219,6 @@ def _attempt_load(load: Load, attempt: int, *, again: bool) -> Load:
     if not attempt or again:
         return load
     return replace(load, prompts=replace(load.prompts, run=f"{load.prompts.run}~{attempt}"))
-
-
-def _with_platform_series(
-    result: Result, targets: Targets, options: argparse.Namespace, reached: TargetConnection, show: StatusLine
-) -> Result:
-    """The result with what the server's platform measured over its loads, which is waited for."""
-    show.prefix = ""
-    series = targets.platform_series(options, reached.outputs, result.cells, show)
-    cells = [cell.model_copy(update={"platform_series": [*series.get(cell.id, ())]}) for cell in result.cells]
-    return result.model_copy(update={"cells": cells})
 
 
 def warm_up_of(load: Load, requests: int, seconds: float) -> Load | None:

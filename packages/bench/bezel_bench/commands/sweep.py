@@ -28,6 +28,7 @@ from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, fini
 from bezel_bench.commands.measure.limits import amount, check_limits, limits_of, settings_of
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
+from bezel_bench.commands.measure.with_platform import with_platform_series
 from bezel_bench.commands.render.tables import grid_blocks
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
@@ -52,6 +53,9 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
     try:
         variant = variant_of(targets, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
+        if ended.reason != INTERRUPTED:
+            show.prefix = ""
+            result = with_platform_series(result, targets, options, reached.outputs, show)
     except KeyboardInterrupt:
         show.end()
         files.print_continuation()

@@ -19,6 +19,7 @@ from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, fini
 from bezel_bench.commands.measure.limits import amounts, check_limits, limits_of, settings_of
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, draft_target
+from bezel_bench.commands.measure.with_platform import with_platform_series
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Finding, Result, Slo
 from bezel_bench.sweep.cell_request import CellRequest
@@ -78,16 +79,19 @@ def measure_loads(targets: Targets, options: argparse.Namespace, loads: SeveralL
 
             measure = measuring(lambda _: variant, options, files.keep, ledger.note, show, loads.slos)
             outcome = loads.measure(Once(measure, ledger, limits, time.monotonic), progress)
+        result = Result(
+            kind=loads.kind,
+            nature="simulated" if reached.simulated else "measured",
+            manifest=variant.server.manifest,
+            cells=outcome.cells,
+            findings=[loads.conclude(outcome)],
+            notes=[*notes(limits, outcome.lost_seconds), *ledger.notes],
+        )
+        if outcome.ended != INTERRUPTED:
+            show.prefix = ""
+            result = with_platform_series(result, targets, options, reached.outputs, show)
     finally:
         show.end()
-    result = Result(
-        kind=loads.kind,
-        nature="simulated" if reached.simulated else "measured",
-        manifest=variant.server.manifest,
-        cells=outcome.cells,
-        findings=[loads.conclude(outcome)],
-        notes=[*notes(limits, outcome.lost_seconds), *ledger.notes],
-    )
     finish(result, files, options, loads.blocks)
     if not outcome.ended:
         return 0

@@ -23,11 +23,13 @@ class Variants(NamedTuple):
         usd_per_hour: Price of all servers up during the comparison; None where one of them has no known price.
         ready: Returns the server of a cell, ready for requests.
         end: Ends every server that was started here.
+        running: The running servers, each with the options that name it; {} where each turn starts one.
     """
 
     usd_per_hour: float | None
     ready: Callable[[CellRequest], Variant]
     end: Callable[[], None]
+    running: Mapping[str, tuple[argparse.Namespace, Variant]]
 
 
 def variants_of(
@@ -47,15 +49,15 @@ def variants_of(
     """
     title = f"comparison of {', '.join(servers)}"
     if options.arm:
-        variants = {}
+        running = {}
         for name, server in servers.items():
             address = {"url": server, "stack": None} if "://" in server else {"url": None, "stack": server}
             of_server = argparse.Namespace(**{**vars(options), **address})
-            variants[name] = variant_of(targets, of_server, reach(targets, of_server), request, title, show)
-        prices = [variant.server.manifest.price.usd_per_hour for variant in variants.values()]
+            running[name] = of_server, variant_of(targets, of_server, reach(targets, of_server), request, title, show)
+        prices = [variant.server.manifest.price.usd_per_hour for _, variant in running.values()]
         stated_prices = [price for price in prices if price is not None]
         total = sum(stated_prices) if len(stated_prices) == len(prices) else None
-        return Variants(total, lambda cell: variants[cell.variant], lambda: None)
+        return Variants(total, lambda cell: running[cell.variant][1], lambda: None, running)
     server_process = StartedServer(options.start, options.url, options.start_seconds, show)
 
     def restart(cell: CellRequest) -> Variant:
@@ -63,4 +65,4 @@ def variants_of(
         server_process.restart(key, value, cell.deadline_seconds)
         return variant_of(targets, options, reach(targets, options), cell, title, show)
 
-    return Variants(options.usd_per_hour, restart, server_process.end)
+    return Variants(options.usd_per_hour, restart, server_process.end, {})

@@ -1,12 +1,23 @@
-"""Row of text with what a server's platform measured over a load. Pure."""
+"""Rows of text with what a server's platform measured over loads. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
+from bezel_bench.result.document import Cell
 from bezel_bench.result.platform_series import PlatformSeries
 from bezel_bench.sweep.wording import format_count
 
 _NAMES = {"gpu": "GPU", "gpu_memory": "GPU memory", "instances": "instances"}
+
+
+def platform_rows(cells: Sequence[Cell]) -> Iterator[str]:
+    """A row for each cell that has samples, and one for all the others of which the platform was asked."""
+    asked = [cell for cell in cells if cell.platform_series]
+    sampled = [cell for cell in asked if any(series.values for series in cell.platform_series)]
+    yield from (f"{cell.id}: {platform_row(cell.platform_series)}" for cell in sampled)
+    if unsampled := [cell for cell in asked if cell not in sampled]:
+        more = f" and {format_count(len(unsampled) - 1, 'more loads')}" if unsampled[1:] else ""
+        yield f"{unsampled[0].id}{more}: {platform_row(unsampled[0].platform_series)}"
 
 
 def platform_row(series: Sequence[PlatformSeries]) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
-from bezel_bench.commands.render.platform_row import platform_row
+from bezel_bench.commands.render.platform_row import platform_row, platform_rows
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
@@ -68,6 +68,7 @@ def grid_blocks(result: Result, metric: str) -> Iterator[Block]:
     notes = [
         *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
         *(f"not measured, {format_count(count, 'cells')}: {reason}" for reason, count in reasons.items()),
+        *platform_rows(result.cells),
         *result.notes,
     ]
     yield from (Line(f"  {text}") for text in notes)
@@ -105,7 +106,8 @@ def rate_blocks(result: Result) -> Iterator[Block]:
 
 def _conclusions(result: Result) -> Iterator[Line]:
     reasons = [f"{cell.id}: {cell.reason}" for cell in result.cells if cell.reason]
-    notes = [*reasons, *(finding.text for finding in result.findings), *result.notes]
+    findings = (finding.text for finding in result.findings)
+    notes = [*reasons, *platform_rows(result.cells), *findings, *result.notes]
     yield from (Line(f"  {text}") for text in notes)
 
 
