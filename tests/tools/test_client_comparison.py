@@ -11,7 +11,7 @@ from bezel_bench.load.plan import Target
 from bezel_bench.server.http_probe import asker
 from tests.support.needed_programs import need_program
 from tools.bench.clients.client_errors import differences, errors
-from tools.bench.clients.client_tables import BUSY_CORES, markdown_tables, spread
+from tools.bench.clients.client_tables import BUSY_CORES, markdown_tables, ratio_table, spread
 from tools.bench.clients.compared_loads import LOADS
 from tools.bench.clients.load_client import Client, ClientFigures, Load
 from tools.bench.clients.measured_row import compared_figures, failure
@@ -100,6 +100,14 @@ def test_tables_hold_medians_ranges_and_the_start_left_out() -> None:
     assert "ok 1, busy_machine 1, sent 90 of 99: 1 | 3 |" in text
     assert "0 of 9 runs" in text
     assert "```text\na run\n```" in text
+
+
+def test_a_ratio_is_of_two_runs_of_one_round() -> None:
+    rows = [run("vllm-rs 1", "small", number, cpu) for number, cpu in ((1, 1.0), (2, 2.0), (3, 4.0))]
+    rows += [run("a", "small", number, cpu) for number, cpu in ((1, 2.0), (2, 1.0), (3, 4.0), (4, 9.0))]
+    rows += [run("a", "long", 1), {"client": "vllm-rs 1", "load": "long", "round": 1, "others": 0.0, "failed": "late"}]
+    assert ratio_table(rows).splitlines()[-1] == "| a |  |  |  |  | 1.00 (0.50 to 2.00) |  |  |  |  |"
+    assert ratio_table([row for row in rows if row["client"] == "a"]) == "", "nothing to compare with"
 
 
 def test_busy_runs_are_left_out_where_enough_are_idle() -> None:

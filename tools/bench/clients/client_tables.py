@@ -20,6 +20,19 @@ BUSY_CORES = 0.2
 _ENOUGH = 3
 """Measurements on an idle machine from which the busy ones are left out."""
 ACCURACY = ("64", "256", "1024", "beyond", "tls")
+NATIVE = "vllm-rs"
+RATIOS = (
+    ("CPU a request", "requests", "requests-short", "answered"),
+    ("CPU a chunk", "256", "256-short", "true_tokens"),
+    ("CPU of a million tokens", "long", "", "cpu_seconds"),
+    ("memory", "long", "", "memory_mib"),
+    ("CPU of 96 requests", "small", "", "cpu_seconds"),
+    ("TTFT error p99, 64 users", "64", "", "ttft_ms_p99"),
+    ("256 users", "256", "", "ttft_ms_p99"),
+    ("1,024 users", "1024", "", "ttft_ms_p99"),
+    ("beyond saturation", "beyond", "", "ttft_ms_p99"),
+)
+"""Title of a ratio, load, short load of a difference, figure."""
 
 
 def markdown_tables(results: Results) -> str:
@@ -33,6 +46,7 @@ def markdown_tables(results: Results) -> str:
         long_table(rows),
         *(accuracy_table(rows, name, titles[name]) for name in ACCURACY if any(row["load"] == name for row in rows)),
         streams_words(rows),
+        ratio_table(rows),
         commands(results.commands),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -54,17 +68,16 @@ def cost_table(rows: Sequence[dict[str, Any]]) -> str:
     for client in names(rows):
         mine = of_client(rows, client)
         pairs = by_round(mine, "requests", "requests-short")
-        paced = by_round(mine, "256", "256-short")
         cells.append(
             [
                 client,
-                spread([marginal_us(long, short, "answered") for long, short in pairs], "{:,.1f}")
+                spread([*values_by_round(mine, "requests", "requests-short", "answered").values()], "{:,.1f}")
                 or failure_words(mine, "requests"),
                 spread([long["answered"] / long["true_seconds"] for long, _ in pairs], "{:,.0f}"),
                 spread([long["server_cpu_seconds"] / long["true_seconds"] for long, _ in pairs], "{:.0%}"),
-                spread([marginal_us(long, short, "true_tokens") for long, short in paced], "{:,.1f}")
+                spread([*values_by_round(mine, "256", "256-short", "true_tokens").values()], "{:,.1f}")
                 or failure_words(mine, "256"),
-                f"{len(pairs)}, {len(paced)}",
+                f"{len(pairs)}, {len(by_round(mine, '256', '256-short'))}",
             ]
         )
     return table(heads, cells)
@@ -98,6 +111,24 @@ def accuracy_table(rows: Sequence[dict[str, Any]], load: str, title: str) -> str
         *((key_of(key), "{:+.2%}") for key in ("tpot", "throughput")),
     ]
     return load_table(rows, load, heads, forms, with_states=True)
+
+
+def ratio_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Each client's figures as a multiple of the native client's in the same round: the machine's pace is in both."""
+    native = next((client for client in names(rows) if client.startswith(NATIVE)), None)
+    if native is None:
+        return ""
+    its = [values_by_round(of_client(rows, native), *figure) for _, *figure in RATIOS]
+    cells = []
+    for client in names(rows):
+        mine = [values_by_round(of_client(rows, client), *figure) for _, *figure in RATIOS]
+        if client != native:
+            ratios = [
+                [value / base[round_] for round_, value in values.items() if base.get(round_)]
+                for values, base in zip(mine, its, strict=True)
+            ]
+            cells.append([client, *(spread(values, "{:,.2f}") for values in ratios)])
+    return table((f"multiple of {NATIVE}'s in the same round", *(title for title, *_ in RATIOS)), cells)
 
 
 def load_table(
@@ -180,6 +211,14 @@ def idle(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The runs beside which nothing else used the machine, if they are enough; else all."""
     quiet = [run for run in runs if run["others"] <= BUSY_CORES]
     return quiet if len(quiet) >= _ENOUGH else runs
+
+
+def values_by_round(rows: Sequence[dict[str, Any]], load: str, short: str, key: str) -> dict[int, float]:
+    """A figure of a client's runs by round; with a short load, µs of CPU for each more of what `key` counts."""
+    if short:
+        return {pair[0]["round"]: marginal_us(*pair, key) for pair in by_round(rows, load, short)}
+    runs = idle([row for row in rows if row["load"] == load and "failed" not in row])
+    return {run["round"]: run[key] for run in runs}
 
 
 def marginal_us(long: dict[str, Any], short: dict[str, Any], count: str) -> float:
