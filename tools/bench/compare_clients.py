@@ -6,12 +6,12 @@
 
 The server (tools/bench/truth) runs on one core, the client's whole process tree on another. In each round the clients
 take turns with each load. Every measurement is written to the JSON file as it is made; `--add` keeps those that are
-there and measures what is missing to the given number of rounds, so the same command continues after a kill, and
-`--rounds 0 --add` writes the tables alone. The tables show the median, the least and the most of the rounds during
-which nothing else used the machine.
+there and measures what is missing of the rounds, so the same command continues after a kill, a run that is deleted from
+the file is made again, and `--rounds 0 --add` writes the tables alone. The tables show the median, the least and the
+most of the rounds during which nothing else used the machine.
 
-Ten rounds of bezel-bench, its compiled form and vllm-rs take about half an hour on an idle machine; three rounds of
-`vllm bench serve`, aiperf and guidellm take 40 minutes, most of them for their starts.
+Ten rounds of bezel-bench, its compiled form and vllm-rs take about half an hour on an idle machine; those of `vllm
+bench serve`, aiperf and guidellm 80 minutes, most of them for their starts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def compare(
         for round_ in range(1, rounds + 1):
             for load in loads:
                 for client in clients:
-                    if results.rounds(client.name, load.name) >= round_ or round_ > load.rounds_of(client):
+                    if round_ > load.rounds_of(client) or results.has(client.name, load.name, round_):
                         continue
                     figures = row(client, load, tls)
                     results.rows.append(

@@ -168,10 +168,14 @@ def test_no_damaged_request_ends_in_an_unexpected_failure(plain, failures):
 
 @pytest.mark.parametrize("path", sorted(set(BASES) - {"/detokenize"}))
 def test_a_body_of_thousands_of_levels_is_refused(plain, path):
-    content = json.dumps(BASES[path])[:-1] + ', "more": ' + "[" * 3000 + "]" * 3000 + "}"
-    response = plain.post(path, content=content, headers={"content-type": "application/json"})
-    assert (response.status_code, response.json()) == (400, {"detail": "There was an error parsing the body"})
-    assert plain.post(path, json=BASES[path]).status_code == 200
+    # From Python 3.12 on its parser reads thousands, and not a hundred thousand.
+    for levels, statuses in ((3_000, {200, 400}), (100_000, {400})):
+        content = f'{json.dumps(BASES[path])[:-1]}, "more": {"[" * levels}{"]" * levels}}}'
+        response = plain.post(path, content=content, headers={"content-type": "application/json"})
+        assert response.status_code in statuses
+        if response.status_code == 400:
+            assert response.json() == {"detail": "There was an error parsing the body"}
+        assert plain.post(path, json=BASES[path]).status_code == 200
 
 
 @pytest.mark.parametrize("arguments", [{"at": "a"}, [], 5, None])

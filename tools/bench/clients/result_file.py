@@ -28,9 +28,9 @@ class Results:
     commands: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
 
-    def rounds(self, client: str, load: str) -> int:
-        """The number of measurements of a load by a client."""
-        return sum(row["client"] == client and row["load"] == load for row in self.rows)
+    def has(self, client: str, load: str, round_: int) -> bool:
+        """Whether a load was measured with a client in a round."""
+        return any((row["client"], row["load"], row["round"]) == (client, load, round_) for row in self.rows)
 
 
 def read_results(path: Path) -> Results:

@@ -124,9 +124,9 @@ def _received_by_library(stream: _BegunStream, method: str) -> WholeResponse:
     import http.client  # late: few responses need it
 
     try:
-        response = http.client.HTTPResponse(stream, method=method)  # type: ignore[arg-type]
-        response.begin()
-        return WholeResponse(response.status, response.read(), response.headers.get("Location") or "")
+        with http.client.HTTPResponse(stream, method=method) as response:  # type: ignore[arg-type]
+            response.begin()
+            return WholeResponse(response.status, response.read(), response.headers.get("Location") or "")
     except http.client.RemoteDisconnected:
         raise NotHttpError("no HTTP", b"") from None
     except (http.client.BadStatusLine, http.client.UnknownProtocol) as error:

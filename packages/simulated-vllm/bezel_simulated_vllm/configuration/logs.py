@@ -86,5 +86,12 @@ def uvicorn_logging(level: str, *, access: bool) -> None:
         logging.getLogger("uvicorn.access").disabled = True
 
 
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}  # uvicorn leaves a further status without one
+_PHRASES = {status.value: status.phrase for status in HTTPStatus} | {
+    # As of Python 3.12, which vLLM's image has: later ones have the phrases of RFC 9110.
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+"""Of uvicorn, which leaves a further status without one."""
 _NEIGHBOUR = "127.0.0.1:0"  # a client of a socket file has no address

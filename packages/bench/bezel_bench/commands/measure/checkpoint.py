@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import stat
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ def check_out(out: Path | None, *, force: bool) -> None:
         folder = out.absolute().parent
         if out.is_dir():
             consequence, repair = "it is a folder.", f"choose a file in it, e.g. {out / 'r.json'}."
-        elif not folder.is_dir():
+        elif not _is_folder(folder):
             consequence, repair = "its folder does not exist.", "create the folder first."
         elif (size := len(os.fsencode(out.name))) > _MAX_NAME:
             consequence = f"with a name of {size} bytes, the names of the files beside it would be too long."
@@ -63,6 +64,14 @@ def check_out(out: Path | None, *, force: bool) -> None:
         consequence = f"the system reports: {error.strerror}."
     if consequence:
         raise UserError(Problem("--out", str(out), f"the result would be lost: {consequence}", repair))
+
+
+def _is_folder(path: Path) -> bool:
+    """As Path.is_dir, which from Python 3.14 on hides why a path is none, e.g. a name that is too long."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def write(result: Result, samples: Callable[[Path], SampleFile | None], out: Path) -> Result:

@@ -1,4 +1,4 @@
-"""What a server's platform measured over the loads of a result, which is waited for after the last one."""
+"""Series of a server's platform over the loads of a result, which is waited for after the last one."""
 
 from __future__ import annotations
 
