@@ -29,6 +29,7 @@ _ETHERNET: Final = 14
 _HEADERS: Final = 96
 _COMPLETION: Final = b"POST /v1/"
 _TIMESPEC: Final = struct.Struct("qq")
+_STAMPS_WITHIN_NS: Final = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Capture:
 
         Raises:
             PermissionError: This user may open no raw socket.
+            TimeoutError: The kernel does not stamp packets.
         """
         self._port = port
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -67,6 +69,7 @@ class Capture:
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._socket.setblocking(False)
+        await_stamps()
         self._socket.bind(("lo", _ALL_PROTOCOLS))
 
     def __enter__(self) -> Self:
@@ -89,6 +92,29 @@ class Capture:
                 if packet := read_packet(data, seconds * 1_000_000_000 + nanoseconds + offset):
                     packets.append(packet)
         return pair_packets(packets, self._port)
+
+
+def await_stamps() -> None:
+    """Wait until packets have the kernel's stamps: it begins some time after a socket asks for them.
+
+    A packet of before then is stamped as it is read (Linux's net/socket.c, `__sock_recv_timestamp`).
+
+    Raises:
+        TimeoutError: It has not begun within the limit.
+    """
+    deadline = monotonic_ns() + _STAMPS_WITHIN_NS
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        probe.settimeout(_STAMPS_WITHIN_NS / 1e9)
+        probe.bind(("127.0.0.1", 0))
+        while monotonic_ns() < deadline:
+            probe.sendto(b"probe", probe.getsockname())
+            read_at = time_ns()
+            stamps = probe.recvmsg(_HEADERS, socket.CMSG_SPACE(_TIMESPEC.size))[1]
+            seconds, nanoseconds = _TIMESPEC.unpack(stamps[0][2])
+            if seconds * 1_000_000_000 + nanoseconds <= read_at:
+                return
+    raise TimeoutError(f"the kernel stamps no packet within {_STAMPS_WITHIN_NS / 1e9:.0f} s")
 
 
 def clock_offset() -> int:
