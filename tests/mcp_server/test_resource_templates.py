@@ -73,6 +73,7 @@ REFUSED = [
     ("bezel://result/Pulumi.yaml", "Repair: "),
     ("bezel://result/x%00y", "a character that no terminal shows"),
     ("bezel://result/", "1 to 300 characters"),
+    (f"bezel://result/{'x' * 290}", "it is not the name of a file"),
     (f"bezel://result/{'x' * 400}", "1 to 300 characters"),
     ("bezel://docs/../secret", "no such document"),
     ("bezel://docs/%2e%2e%2fsecret", "no such document"),

@@ -4,6 +4,7 @@ A name may come from an agent. What is read is what the caller could read anyway
 what is written replaces nothing, so that no measurement is lost.
 """
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -85,7 +86,9 @@ def _below(folder: Path, name: str) -> tuple[Path, str]:
         file = (root / name).resolve()
         if not file.is_relative_to(root) or file == root:
             return file, "it is outside of the project's folder."
-        file.exists()  # raises for a name that no file system takes
+        # Raises for a name that no file system takes: from Python 3.14 on Path.exists does not.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            file.stat()
     except (OSError, ValueError, RuntimeError):
         return folder, "it is not the name of a file."
     is_hidden = any(part.startswith(".") for part in file.relative_to(root).parts)

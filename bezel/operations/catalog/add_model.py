@@ -133,7 +133,9 @@ def _refuse_catalogued(source: str) -> None:
 def _text(context: Context) -> str:
     file = context.folder / FILE
     try:
-        return file.read_text(encoding="utf-8") if file.exists() else ""
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         consequence = f"it cannot be read: {error}, so no row was added."
         raise UserError(Problem(FILE, None, consequence, "make it a readable file in UTF-8.")) from None

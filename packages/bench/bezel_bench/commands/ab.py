@@ -83,7 +83,6 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
             raise UserError(f"nothing was measured: {compared.ended}.")
         result = _result(plan, servers, compared, once)
         if compared.ended != INTERRUPTED:
-            show.prefix = ""
             for name, (of_server, variant) in variants.running.items():
                 result = with_platform_series(result, targets, of_server, variant.reached.outputs, show, variant=name)
     finally:

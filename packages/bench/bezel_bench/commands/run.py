@@ -81,7 +81,6 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
         try:
             result, early = _measure(targets, options, reached, load, slos, show, sender, files, ledger)
             if not early:
-                show.prefix = ""
                 result = with_platform_series(result, targets, options, reached.outputs, show)
         except BaseException:
             files.forget(only_empty=True)

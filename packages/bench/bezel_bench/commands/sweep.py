@@ -54,7 +54,6 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
         variant = variant_of(targets, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
         if ended.reason != INTERRUPTED:
-            show.prefix = ""
             result = with_platform_series(result, targets, options, reached.outputs, show)
     except KeyboardInterrupt:
         show.end()

@@ -88,7 +88,6 @@ def measure_loads(targets: Targets, options: argparse.Namespace, loads: SeveralL
             notes=[*notes(limits, outcome.lost_seconds), *ledger.notes],
         )
         if outcome.ended != INTERRUPTED:
-            show.prefix = ""
             result = with_platform_series(result, targets, options, reached.outputs, show)
     finally:
         show.end()

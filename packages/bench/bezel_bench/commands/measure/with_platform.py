@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
+    from bezel_base.terminal.status_line import StatusLine
     from bezel_bench.commands.targets import Targets
     from bezel_bench.result.document import Result
 
@@ -18,7 +19,7 @@ def with_platform_series(
     targets: Targets,
     options: argparse.Namespace,
     outputs: Mapping[str, Any],
-    show: Callable[[str], None],
+    show: StatusLine,
     *,
     variant: str = "",
 ) -> Result:
@@ -32,6 +33,7 @@ def with_platform_series(
         show: Receives progress messages of the wait.
         variant: The server's name in a comparison: only its loads are asked for.
     """
+    show.prefix = ""  # of the last load
     sent = [cell for cell in result.cells if cell.variant == variant]
     series = targets.platform_series(options, outputs, sent, show)
     cells = [

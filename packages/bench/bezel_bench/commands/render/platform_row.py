@@ -13,9 +13,13 @@ _NAMES = {"gpu": "GPU", "gpu_memory": "GPU memory", "instances": "instances"}
 def platform_rows(cells: Sequence[Cell]) -> Iterator[str]:
     """A row for each cell that has samples, and one for all the others of which the platform was asked."""
     asked = [cell for cell in cells if cell.platform_series]
-    sampled = [cell for cell in asked if any(series.values for series in cell.platform_series)]
-    yield from (f"{cell.id}: {platform_row(cell.platform_series)}" for cell in sampled)
-    if unsampled := [cell for cell in asked if cell not in sampled]:
+    unsampled: list[Cell] = []
+    for cell in asked:
+        if any(series.values for series in cell.platform_series):
+            yield f"{cell.id}: {platform_row(cell.platform_series)}"
+        else:
+            unsampled.append(cell)
+    if unsampled:
         more = f" and {format_count(len(unsampled) - 1, 'more loads')}" if unsampled[1:] else ""
         yield f"{unsampled[0].id}{more}: {platform_row(unsampled[0].platform_series)}"
 
