@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import pytest
 import bezel_pulumi_offline
 from bezel_localcloud import control
 from tests.support.e2e import warm_localcloud, warm_python
+from tests.support.e2e.warm_server import LENGTH
 from tests.support.ended import is_readable
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -131,6 +133,34 @@ def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: sign
     os.close(descriptor)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_fork_is_known_is_passed_on(tmp_path: Path, number: signal.Signals) -> None:
+    """A fork may serve, and the engine end it, while its launcher still waits for a CPU."""
+    warm_python.environment(tmp_path / ".venv")
+    place = Path(tempfile.mkdtemp(prefix="warm-"))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place / "sdk"))
+        listening.listen()
+        launcher = subprocess.Popen(
+            [tmp_path / ".venv" / "bin" / "python", "-u", "script.py"],
+            env={warm_python.VARIABLE: str(place)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        listening.settimeout(30)
+        orders, _address = listening.accept()
+    with orders:
+        orders.settimeout(30)
+        head = orders.recv(LENGTH, socket.MSG_WAITALL)
+        orders.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+        launcher.send_signal(number)
+        with subprocess.Popen(["sleep", "60"], process_group=0) as fork:
+            orders.sendall(fork.pid.to_bytes(LENGTH, "big"))
+            assert fork.wait(30) == -number
+        orders.sendall((-number).to_bytes(LENGTH, "big", signed=True))
+    assert (launcher.communicate(timeout=30)[1], launcher.returncode) == ("", -number)
+
+
 def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start) -> None:
     output, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
     assert output.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
@@ -178,8 +208,8 @@ def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> Non
 def test_a_simulated_server_is_forked_and_writes_its_report(tmp_path: Path) -> None:
     """A container has none of the run's variables, but PYTHONPATH, and an open file of its own."""
     warm_python.environment(tmp_path / ".venv")
-    socket, packages = f"{tmp_path}/socket:8000", os.pathsep.join(sys.path[1:])
-    variables = {"PYTHONPATH": packages, "LOCALCLOUD_LISTEN": f"unix:{socket}", "LOCALCLOUD_SPEED": "10000"}
+    path, packages = f"{tmp_path}/socket:8000", os.pathsep.join(sys.path[1:])
+    variables = {"PYTHONPATH": packages, "LOCALCLOUD_LISTEN": f"unix:{path}", "LOCALCLOUD_SPEED": "10000"}
     command = [
         tmp_path / ".venv" / "bin" / "python",
         "-m",
@@ -202,7 +232,7 @@ def test_a_simulated_server_is_forked_and_writes_its_report(tmp_path: Path) -> N
         lines.append(line)
         if "Available routes" in line:
             break
-    with httpx.Client(transport=httpx.HTTPTransport(uds=socket), timeout=30) as client:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=path), timeout=30) as client:
         assert client.get("http://server/health").status_code == 200
     process.terminate()
     lines += process.communicate(timeout=30)[0].splitlines()

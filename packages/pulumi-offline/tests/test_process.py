@@ -35,6 +35,19 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
     assert (provider.process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.parametrize("name", ["gcp", "docker"])
+def test_an_interrupt_while_it_imports_ends_it_without_a_word(name: str, tmp_path: Path) -> None:
+    (tmp_path / "grpc.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", f"bezel_pulumi_offline.{name}"]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env={"PYTHONPATH": str(tmp_path)}) as plugin:
+        assert plugin.stdout is not None
+        assert plugin.stdout.readline() == b"importing\n"
+        plugin.send_signal(signal.SIGINT)
+        assert plugin.communicate(timeout=30) == (b"", b"")
+    assert plugin.returncode == -signal.SIGINT
+
+
 SLOW = """
 import threading
 from bezel_pulumi_offline.plugin.server import Plugin, serve

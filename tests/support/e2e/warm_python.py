@@ -44,6 +44,9 @@ elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
 if not place or not kind:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
 import _signal, _socket, select
+# From the order on the fork runs, and may have told the engine that it serves: an interrupt is the fork's.
+signals = (_signal.SIGINT, _signal.SIGTERM)
+_signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
 order = [sys.argv[0], "", str(len(arguments)), *arguments]
 order = [each.encode(sys.getfilesystemencoding(), "surrogateescape") for each in order]
 order += [posix.getcwdb(), *(name + b"=" + value for name, value in posix.environ.items())]
@@ -64,8 +67,9 @@ def pass_on(number, _frame):
 woken, waking = _socket.socketpair()
 waking.setblocking(False)
 _signal.set_wakeup_fd(waking.fileno())
-for number in (_signal.SIGINT, _signal.SIGTERM):
+for number in signals:
     _signal.signal(number, pass_on)
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, signals)
 waiting = select.poll()
 waiting.register(server, select.POLLIN)
 waiting.register(woken, select.POLLIN)
