@@ -147,6 +147,7 @@ def test_a_slow_client_sends_fewer_requests_and_rounds() -> None:
     assert [by_name["64"].sent_by(client).requests for client in (fast, slow)] == [384, 384]
     assert [by_name["streams"].rounds_of(client) for client in (fast, slow)] == [1, 0]
     assert [by_name["tls"].rounds_of(client) for client in (fast, slow)] == [3, 0]
+    assert by_name["long"].rounds_of(slow) == by_name["long"].rounds_of(fast) >= 10
 
 
 BEFORE = (

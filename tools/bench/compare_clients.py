@@ -11,7 +11,7 @@ the file is made again, and `--rounds 0 --add` writes the tables alone. The tabl
 most of the rounds during which nothing else used the machine.
 
 Ten rounds of bezel-bench, its compiled form and vllm-rs take about half an hour on an idle machine; those of `vllm
-bench serve`, aiperf and guidellm 80 minutes, most of them for their starts.
+bench serve`, aiperf and guidellm two hours: 80 minutes for their starts, 30 for a million tokens.
 """
 
 from __future__ import annotations

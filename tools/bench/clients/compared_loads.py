@@ -20,7 +20,7 @@ class ComparedLoad:
         load: What is sent; no requests: as many of one token as the client's own `requests` says.
         place: Which of the client's `requests`.
         rounds: The most that are measured of a client.
-        slow_rounds: The most of a client whose start is slow.
+        for_slow: A client whose start is slow sends it, too.
         tls: The server wants TLS.
         only: The start of the names of the clients that send it; "": all.
     """
@@ -31,7 +31,7 @@ class ComparedLoad:
     load: Load
     place: int = 0
     rounds: int = 1_000
-    slow_rounds: int = 1_000
+    for_slow: bool = True
     tls: bool = False
     only: str = ""
 
@@ -43,9 +43,8 @@ class ComparedLoad:
 
     def rounds_of(self, client: Client) -> int:
         """The most rounds of this client."""
-        if not client.name.startswith(self.only):
-            return 0
-        return self.slow_rounds if client.slow else self.rounds
+        sends = client.name.startswith(self.only) and (self.for_slow or not client.slow)
+        return self.rounds if sends else 0
 
 
 LOADS = (
@@ -73,7 +72,6 @@ LOADS = (
         "a million tokens: 256 users, 256 tokens, one in 5 ms",
         ("-ttft", "50ms", "-itl", "5ms"),
         Load("", 256, 3906, 256, ramp=1.2),
-        slow_rounds=1,
     ),
     ComparedLoad(
         "tls",
@@ -90,6 +88,6 @@ LOADS = (
         ("-ttft", "1s", "-itl", "1s"),
         Load("", 10_000, 10_000, 20),
         rounds=1,
-        slow_rounds=0,
+        for_slow=False,
     ),
 )
