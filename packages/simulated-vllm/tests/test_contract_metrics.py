@@ -224,7 +224,7 @@ def test_running_requests_show_while_they_run(servers):
         assert values["vllm:num_requests_running"] == 1.0
         assert values["vllm:kv_cache_usage_perc"] > 0
     # What the client has left is stopped: nothing of it is counted in the tests that follow.
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while numbers(client)["vllm:num_requests_running"] and time.monotonic() < deadline:
         pass
 

@@ -9,12 +9,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import httpx
 import pytest
 
 from bezel_base.loopback.listeners import free_port
+from simulated_vllm_support.process import held_start
 from simulated_vllm_support.samples import text_of
 from simulated_vllm_support.servers import real_configuration, real_url
 
@@ -26,25 +26,34 @@ ON_CPU = ("--load-format runai_streamer", "--attention-backend FLASHINFER")
 
 
 @pytest.fixture
-def first_answers(environment):
+def first_answers(environment, tmp_path):
     """What /health answered from the process's start until it was healthy, each answer once."""
     if real_url():
         if real_configuration() != "plain":
             pytest.skip("looked at once")
         return os.environ["BEZEL_VLLM_STARTUP"].split()
-    port, answers = free_port(), []
-    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"}
+    port, faults = free_port(), tmp_path / "faults.json"
+    os.mkfifo(faults)
+    variables = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_FAULTS": str(faults)}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
-    deadline = time.monotonic() + 20
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while "200" not in answers and time.monotonic() < deadline:
-            try:
-                answer = str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).status_code)
-            except httpx.ConnectError:
-                answer = "refused"
-            answers += [] if answer in answers else [answer]
+    with subprocess.Popen(
+        command, env={**os.environ, **environment(), **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        with held_start(faults):
+            answers = [health(port)]
+        while answers[-1] != "200" and process.poll() is None:
+            answer = health(port)
+            answers += [] if answer == answers[-1] else [answer]
         process.kill()
     return answers
+
+
+def health(port):
+    """What /health answers."""
+    try:
+        return str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).status_code)
+    except httpx.ConnectError:
+        return "refused"
 
 
 def test_nothing_listens_until_the_server_is_healthy(first_answers):

@@ -8,45 +8,45 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
 
 from bezel_base.loopback.listeners import free_port
 from simulated_vllm_support.arguments import L4_QAT
+from simulated_vllm_support.process import held_start
 
 pytestmark = pytest.mark.slow  # whole processes
 
 
 @contextmanager
-def run_instance(environment):
+def run_instance(environment, folder):
     """A started instance: its client and its process; the log is on the process's standard output."""
-    port = free_port()
+    port, faults = free_port(), folder / "faults.json"
+    os.mkfifo(faults)
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
+    env |= {"LOCALCLOUD_FAULTS": str(faults)}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
     with (
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
-        refused = 0
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and process.poll() is None:
-            try:
+        with held_start(faults), pytest.raises(httpx.ConnectError):
+            client.get("/health")
+        while process.poll() is None:
+            with suppress(httpx.ConnectError):
                 assert client.get("/health").status_code == 200
                 break
-            except httpx.ConnectError:
-                refused += 1
-                time.sleep(0.02)
-        assert refused, "nothing listens while the weights are loaded"
+            time.sleep(0.02)
         yield client, process
         process.kill()
 
 
 @pytest.fixture(scope="module")
-def instance(environment):
+def instance(environment, tmp_path_factory):
     """One that all of them ask, and none ends."""
-    with run_instance(environment) as pair:
+    with run_instance(environment, tmp_path_factory.mktemp("instance")) as pair:
         yield pair
 
 
@@ -84,7 +84,8 @@ def test_a_stream_arrives_piece_by_piece(instance):
 def go_away(client, streamed):
     """Ask, and do not wait for the end of the answer."""
     body = {"prompt": "hi", "max_tokens": 30_000, "ignore_eos": True, "stream": streamed}
-    with httpx.Client(base_url=client.base_url, timeout=0.3) as other:
+    timeout = httpx.Timeout(60, read=60 if streamed else 0.3)
+    with httpx.Client(base_url=client.base_url, timeout=timeout) as other:
         if streamed:
             with other.stream("POST", "/v1/completions", json=body) as response:
                 next(response.iter_lines())
@@ -97,21 +98,21 @@ def go_away(client, streamed):
 def test_a_client_that_goes_away_stops_its_request(instance, streamed):
     client, _ = instance
     go_away(client, streamed)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while metric(client, "vllm:num_requests_running") and time.monotonic() < deadline:
         time.sleep(0.02)
     assert metric(client, "vllm:num_requests_running") == 0
     assert metric(client, "vllm:kv_cache_usage_perc") == 0
 
 
-def test_sigterm_ends_it_and_the_log_has_the_start(environment):
-    with run_instance(environment) as (client, process):
+def test_sigterm_ends_it_and_the_log_has_the_start(environment, tmp_path):
+    with run_instance(environment, tmp_path) as (client, process):
         client.get("/v1/models")
         for streamed in (True, False):
             go_away(client, streamed)
         client.close()
         process.send_signal(signal.SIGTERM)
-        log = process.communicate(timeout=10)[0]
+        log = process.communicate(timeout=60)[0]
     assert process.returncode == 0
     for text in (
         "simulated server, timings from a model of 1 x nvidia-l4",

@@ -190,7 +190,7 @@ def end_engine(client: httpx.Client) -> None:
     """Kill the engine: a real one by its process, a simulated one by the first call that it takes."""
     if real_url():
         os.kill(int(os.environ["BEZEL_VLLM_ENGINE_PID"]), signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while client.get("/health").status_code == 200:
         assert time.monotonic() < deadline
         client.post("/v1/completions", json={"prompt": "a", "max_tokens": 2})
@@ -237,7 +237,7 @@ def run_here(arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess
         contextlib.redirect_stderr(errors),
     ):
         thread.start()
-        thread.join(20)
+        thread.join(60)
     if thread.is_alive():
         raise TimeoutError(f"the server did not end:\n{out.getvalue()}{errors.getvalue()}")
     (code,) = codes

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "vllm" / "log"
 _SECONDS = 600.0
+_STATISTICS_AT, _LAST_REFUSED = "Avg prompt throughput: ", '"POST /v1/nothing HTTP/1.1" 404 '
 _OWN = re.compile(
     r"^\((?P<process>\w+) pid=\d+\) (?P<level>[A-Z]+) \d\d-\d\d \d\d:\d\d:\d\d \[(?P<place>[^\]]+)\] ?(?P<text>.*)"
 )
@@ -127,41 +128,54 @@ class Recorder:
             with self._lock:
                 self._rows.append(f"{stream} {line.decode(errors='replace').rstrip()}")
 
-    def run(self, script: Callable[[str], None] | None = None) -> str:
+    def run(self, script: Callable[[Recorder], None] | None = None) -> str:
         """Its log from start to end: of the script's requests where it becomes healthy, ended by SIGTERM then."""
         try:
             if script is None:
                 self._process.wait(_SECONDS)
             else:
-                self._until_healthy()
-                script(self.url)
+                self.wait_until(self._is_healthy)
+                script(self)
                 self._process.terminate()
                 self._process.wait(60)
         finally:
             self._process.kill()
             self._process.wait()
             for pump in self._pumps:
-                pump.join(30)
+                pump.join(60)
         return "\n".join(self._rows) + "\n"
 
-    def _until_healthy(self) -> None:
+    def has_after(self, text: str, earlier: str) -> bool:
+        """Whether a line with a text has come after the last one with the earlier text."""
+        with self._lock:
+            rows = list(self._rows)
+        places = [at for at, row in enumerate(rows) if earlier in row]
+        return bool(places) and any(text in row for row in rows[places[-1] :])
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition while the server lives; an AssertionError with the end of the log if it never holds."""
         end = time.monotonic() + _SECONDS
         while time.monotonic() < end and self._process.poll() is None:
-            with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/health", timeout=5).status_code == 200:
-                    return
+            if condition():
+                return
             time.sleep(0.2)
         raise AssertionError("\n".join(self._rows[-40:]))
 
+    def _is_healthy(self) -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
+        return False
 
-def requests_of_the_record(url: str, model: str, statistics_seconds: float = 10.0) -> None:
+
+def requests_of_the_record(recorder: Recorder, model: str, statistics_seconds: float = 10.0) -> None:
     """The requests of the recorded log: an answer, metrics, three refusals, and one that its client gives up.
 
     Args:
-        url: The server's address.
+        recorder: The server.
         model: The name of its model.
-        statistics_seconds: Seconds between two lines of statistics, the last of which is waited for.
+        statistics_seconds: Seconds between two lines of statistics, one of which is waited for.
     """
+    url = recorder.url
     chat = {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 8}
     httpx.post(f"{url}/v1/chat/completions", json=chat, timeout=60).raise_for_status()
     httpx.get(f"{url}/metrics", timeout=30).raise_for_status()
@@ -170,8 +184,8 @@ def requests_of_the_record(url: str, model: str, statistics_seconds: float = 10.
         assert httpx.post(f"{url}/v1/{path}", json=body, timeout=30).status_code in {400, 404}
     with contextlib.suppress(httpx.ReadTimeout):
         long = {**chat, "max_tokens": 4000, "ignore_eos": True}
-        httpx.post(f"{url}/v1/chat/completions", json=long, timeout=0.3 * statistics_seconds)
-    time.sleep(statistics_seconds + 1)
+        httpx.post(f"{url}/v1/chat/completions", json=long, timeout=httpx.Timeout(60, read=0.3 * statistics_seconds))
+    recorder.wait_until(lambda: recorder.has_after(_STATISTICS_AT, _LAST_REFUSED))
 
 
 def hardware() -> str:

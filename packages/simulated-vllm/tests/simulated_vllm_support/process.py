@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "tiny"
-_SECONDS = 30.0
+_SECONDS = 90.0
 MODEL = {
     "architectures": ["Gemma4ForCausalLM"],
     "model_type": "gemma4_text",
@@ -36,6 +36,19 @@ MODEL = {
     "vocab_size": 2048,
     "max_position_embeddings": 16384,
 }
+
+
+@contextlib.contextmanager
+def held_start(faults: Path) -> Iterator[None]:
+    """While the context lasts, a server waits that has begun to start, and has loaded nothing.
+
+    Args:
+        faults: The pipe (`os.mkfifo`) that LOCALCLOUD_FAULTS names: a start waits for what is written into it.
+    """
+    with faults.open("w") as pipe:  # once the server reads it
+        yield
+        faults.unlink()  # a serving one would read it again
+        pipe.write("[]")
 
 
 @contextlib.contextmanager
@@ -77,7 +90,7 @@ def simulated_vllm(
             yield url
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
