@@ -1,6 +1,5 @@
 """Logs of a deployment at the wire: the right log, bounded, in pages, and fit for a terminal."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from bezel.operations.logs.logs import Logs, LogsArguments, logs
 from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import REQUESTS, SYSTEM, LogServer
+from tests.support.rest.fake_google import Answer, Call
 
 
 @pytest.fixture
@@ -144,12 +144,18 @@ def test_a_log_of_any_size_gives_a_bounded_result(log: LogServer) -> None:
 def test_following_shows_each_further_line_once_until_the_deadline(log: LogServer) -> None:
     log.add("first", 10)
     shown: list[str] = []
-    object.__setattr__(log.cloud.context, "output", shown.append)
-    threading.Timer(0.1, lambda: (log.add("second", 12), log.add("late", 9))).start()
-    page = read(log, follow=True, deadline=2)
+
+    def show(line: str) -> None:
+        if not shown:  # what is there was read
+            log.add("second", 12)
+            log.add("late", 9)
+        shown.append(line)
+
+    object.__setattr__(log.cloud.context, "output", show)
+    page = read(log, follow=True, deadline=0.05)
     assert texts(page) == ["first", "late", "second"] or texts(page) == ["first", "second", "late"]
     assert len(shown) == 3
-    assert page.notes == ("ended after 2 s",)
+    assert page.notes == ("ended after 0.05 s",)
     assert "first" not in page.text()  # it was shown already
 
 
@@ -159,9 +165,16 @@ def test_following_shows_no_earlier_line_that_the_limit_left_out(log: LogServer)
         log.add(f"earlier {number}", 5 + number)
     shown: list[str] = []
     object.__setattr__(log.cloud.context, "output", shown.append)
-    read(log, limit=1)  # the first reading imports what it needs, which takes longer than the timer
-    threading.Timer(0.1, lambda: (log.add("further", 12), log.add("late", 6))).start()
-    read(log, follow=True, deadline=2, limit=1)
+
+    def add_after_the_look_at_what_was_left_out(call: Call) -> Answer | None:
+        answer = log.answer(call)
+        if answer is not None and call.json["orderBy"] == "timestamp asc" and len(log.entries) == 5:
+            log.add("further", 12)
+            log.add("late", 6)
+        return answer
+
+    log.cloud.server.routes.insert(0, add_after_the_look_at_what_was_left_out)
+    read(log, follow=True, deadline=0.05, limit=1)
     assert shown[0].endswith("earlier 4")
     assert sorted(line.rpartition(" ")[2] for line in shown[1:]) == ["further", "late"]
 
