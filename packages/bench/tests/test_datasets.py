@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bezel_base.errors import UserError
 from bezel_bench.load.plan import Closed, Load, PromptPlan, ReplyingBodies, Stop, Target
-from bezel_bench.prompts.datasets import Entry, read_entries
+from bezel_bench.prompts.datasets import read_entries
+from bezel_bench.prompts.entries import Entry
 from bezel_bench.prompts.prompts import make_prompts
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -27,6 +28,10 @@ SHAREGPT = [
     },
 ]
 CHAT = [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+
+
+ANSWER = {"role": "assistant", "content": "b"}
+CALL = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function"}]}
 
 
 def user(text: Any) -> dict[str, Any]:
@@ -47,18 +52,31 @@ def read(folder: Path, text: str) -> list[list[Any]]:
         ("{not json\n[neither\n", [[user("{not json")], [user("[neither")]]),
         (json.dumps({"messages": CHAT}), [CHAT[:2]]),
         (json.dumps(CHAT) + "\n" + json.dumps([user("z")]), [CHAT[:2], [user("z")]]),
-        (json.dumps([{"messages": [user([IMAGE, {"type": "text", "text": "?"}])]}]), None),
+        (
+            json.dumps([{"messages": [user([IMAGE, {"type": "text", "text": "?"}])]}]),
+            [[user([IMAGE, {"type": "text", "text": "?"}])]],
+        ),
         (json.dumps(SHAREGPT), [[user("first?")], [{"role": "system", "content": "be short"}, user("b")]]),
         (json.dumps(SHAREGPT, indent=2), [[user("first?")], [{"role": "system", "content": "be short"}, user("b")]]),
         ("\ufeff" + json.dumps(["a", {"prompt": "b"}]), [[user("a")], [user("b")]]),
+        (
+            json.dumps({"prompt": "a\u2028b\x85"}, ensure_ascii=False) + '\n\n"c"\n',
+            [[user("a\u2028b\x85")], [user("c")]],
+        ),
+        (json.dumps({"prompt": "a"}, indent=1), [[user("a")]]),
+        (
+            json.dumps([{"conversations": []}, {"conversations": [{"from": "gpt", "value": "x"}]}, "c"]),
+            [[], [], [user("c")]],
+        ),
+        (json.dumps({"prompt": [user("a")], "chosen": [ANSWER]}), [[user("a")]]),
+        (json.dumps({"prompt": ["a", "b"]}) + '\n{"messages": [{"text": "c"}]}', [[user("a")], [user("c")]]),
+        (json.dumps({"messages": [{"role": "human", "content": "a", "hashed_ip": "9f", "name": None}]}), [[user("a")]]),
+        (json.dumps({"messages": [user("a"), CALL | {"content": None}, user("b")]}), [[user("a"), CALL, user("b")]]),
+        (json.dumps([user([IMAGE | {"text": None}])]) + '\n"c"', [[user([IMAGE])], [user("c")]]),
     ],
 )
-def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages: list[Any] | None) -> None:
-    parsed = read(tmp_path, text)
-    if messages is None:
-        assert parsed[0][0]["content"][0] == IMAGE
-    else:
-        assert parsed == messages
+def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages: list[Any]) -> None:
+    assert read(tmp_path, text) == messages
 
 
 @pytest.mark.parametrize(
@@ -66,8 +84,10 @@ def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages:
     [
         ('ok\n{"text": "x"}\n', "line 2"),
         ("3\n[1, 2]\n", "line 2"),
-        (json.dumps([SHAREGPT[0], {"conversations": [{"from": "gpt", "value": "x"}]}]), "entry 2"),
-        (json.dumps([SHAREGPT[0], {"conversations": ["x"]}]), "entry 2"),
+        (json.dumps([{"conversations": [{"from": "gpt", "value": "x"}]}]), "no turn is of a user"),
+        (json.dumps([SHAREGPT[0], {"conversations": [3]}]), "entry 2"),
+        (json.dumps([SHAREGPT[0], {"conversations": "[{'from': 'human'}]"}]), "a list in JSON in `conversations`"),
+        (json.dumps({"version": 1, "data": []}, indent=1), "entry 1.*\n.*it has version, data"),
         (json.dumps([{"messages": [{"role": "assistant", "content": "x"}]}]), "entry 1"),
         (json.dumps([{"messages": [{"content": "x"}]}]), "entry 1"),
         (json.dumps([{"messages": [{"role": "user", "content": None}]}]), "entry 1"),
@@ -79,6 +99,14 @@ def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages:
 def test_another_form_is_refused_with_its_place(tmp_path: Path, text: str, place: str) -> None:
     with pytest.raises(UserError, match=place):
         read(tmp_path, text)
+
+
+def test_a_file_of_json_has_no_line_of_text(tmp_path: Path) -> None:
+    text = '{"prompt": "a"}\n{"prompt": "b'
+    assert read(tmp_path, text) == [[user("a")], [user('{"prompt": "b')]]
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(UserError, match=r"a.jsonl, line 2\n.*it is not JSON"):
+        read_entries(tmp_path / "a.jsonl")
 
 
 def test_of_many_wrong_entries_the_first_are_shown_and_all_are_counted(tmp_path: Path) -> None:
@@ -135,7 +163,9 @@ def messages_of(body: Any) -> list[str]:
     [
         ("a.csv", 'id,question,n\n1,"one, two",3\n2,b,4\n', "question"),
         ("a.TSV", "id\tprompt\tn\n1\tone, two\t3\n2\tb\t4\n", ""),
-        ("a.csv", '\ufeffn,text\n3,"one, two"\n4,b\n', ""),
+        ("a.csv", '\ufeffn,text\n3.0,"one, two"\n4,b\n', ""),
+        ("a.csv", 'prompt;n;id\n"[{""role"": ""user"", ""content"": ""one, two""}]";3;é\nb;4;\n', ""),
+        ("a.csv", f'id,prompt,n\n"{"x" * 200_000}","one, two",3\n,b,4\n,,5\n', ""),
         ("a.jsonl", '{"q": "one, two", "n": 3}\n{"q": "b", "n": "4"}\n', "q"),
         ("a.json", json.dumps([{"q": [user("one, two")], "n": 3}, {"q": "b", "n": 4}]), "q"),
     ],
@@ -158,7 +188,10 @@ def test_a_column_has_the_prompts_and_another_their_lengths(tmp_path: Path, name
     [
         ("a,b\n1,2\n", ("", ""), "none is `prompt`"),
         ("a,b\n1,2\n", ("c", ""), "no `c`: it has a, b"),
-        ("a,b\n1,x\n", ("a", "b"), "tokens above 0 in `b`, got 'x'"),
+        *(
+            (f"a,b\n1,{length}\n", ("a", "b"), f"tokens above 0 in `b`, got '{length}'")
+            for length in ("x", "3.5", "0", "inf", "1e400", "nan", "")
+        ),
         ("a,b\n1,2,3\n", ("a", ""), "line 2.*\n.*more cells than the header"),
         ("", ("a", ""), "no text to send"),
     ],

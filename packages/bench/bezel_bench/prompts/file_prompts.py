@@ -11,7 +11,8 @@ from typing import Any
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import format_count
 from bezel_bench.load.plan import Body, Load, PromptPlan
-from bezel_bench.prompts.datasets import Entry, read_entries
+from bezel_bench.prompts.datasets import read_entries
+from bezel_bench.prompts.entries import Entry
 from bezel_bench.prompts.frames import Frame, Prompts, frame, json_escape
 
 
@@ -85,7 +86,7 @@ def file_prompts(load: Load) -> Prompts:
 
 
 def _is_sent(entry: Entry, plan: PromptPlan) -> bool:
-    if plan.turns > 1 and entry.questions < plan.turns:
+    if entry.questions < plan.turns:
         return False
     length = entry.characters(plan.turns - 1 if plan.turns > 1 else None)
     return plan.min_chars <= length and (plan.max_chars is None or length <= plan.max_chars)

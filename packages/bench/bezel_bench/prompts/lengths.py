@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
-from bezel_bench.prompts.datasets import read_text
+from bezel_bench.prompts.datasets import MOST_TOKENS, read_text
 
 _REPAIR = "write normal:MEAN,STD, lognormal:MEDIAN,SIGMA or file:PATH, e.g. normal:512,128."
-_MOST_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Lengths:
             return self.listed[index % len(self.listed)]
         drawn = random.Random(f"{seed}/{index}").gauss(0, self.spread)  # noqa: S311 - lengths, no secrets
         length = self.middle + drawn if self.kind == "normal" else self.middle * math.exp(min(drawn, 20.0))
-        return min(max(1, round(length)), _MOST_TOKENS)
+        return min(max(1, round(length)), MOST_TOKENS)
 
 
 def lengths_of(option: str, text: str) -> Lengths:
@@ -58,7 +57,7 @@ def lengths_of(option: str, text: str) -> Lengths:
         raise UserError(Problem(option, text, "expected a distribution of lengths.", _REPAIR)) from None
     if kind not in ("normal", "lognormal"):
         raise UserError(Problem(option, text, f"expected normal, lognormal or file, got {kind!r}.", _REPAIR))
-    if not (1 <= middle <= _MOST_TOKENS and 0 <= spread <= _MOST_TOKENS):
+    if not (1 <= middle <= MOST_TOKENS and 0 <= spread <= MOST_TOKENS):
         consequence = "expected a middle of 1 token or more, and a spread of 0 or more."
         raise UserError(Problem(option, text, consequence, _REPAIR))
     return Lengths(kind, middle, spread)
@@ -69,7 +68,7 @@ def _read_lengths(option: str, file: Path) -> tuple[int, ...]:
     for number, line in enumerate(read_text(file, option).splitlines(), 1):
         if not line.strip():
             continue
-        if not line.strip().isdecimal() or not 1 <= int(line) <= _MOST_TOKENS:
+        if not line.strip().isdecimal() or not 1 <= int(line) <= MOST_TOKENS:
             consequence = f"line {number} is {line.strip()[:40]!r}, expected a number of tokens above 0."
             raise UserError(Problem(option, str(file), consequence, "write one length a line."))
         lengths.append(int(line))

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from bezel_base.errors import Problem, UserError
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = ".parquet"
 _ROWS_AT_ONCE = 1024
+csv.field_size_limit(2**31 - 1)  # a cell may have a whole document; the default is 128 KiB
 
 
 def is_table(file: Path) -> bool:
@@ -23,13 +24,19 @@ def is_binary(file: Path) -> bool:
     return file.suffix.lower() == _PARQUET
 
 
+def separator_of(name: str, header: str) -> str:
+    """The sign between the cells of a CSV or TSV; spreadsheets of many countries write semicolons into a CSV."""
+    usual = SEPARATORS[Path(name).suffix.lower()]
+    return next((sign for sign in (usual, ";", "\t") if sign in header), usual)
+
+
 def text_rows(file: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a CSV or TSV with their places, by the names of its header.
 
     Raises:
         UserError: It has no header, or a row has more cells than it.
     """
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[file.suffix.lower()])
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator_of(file.name, text.partition("\n")[0]))
     try:
         for row in reader:
             if None in row:
@@ -40,8 +47,13 @@ def text_rows(file: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(Problem(str(file), None, f"it is not a table: {error}.", "repair it.")) from None
 
 
-def parquet_rows(file: Path, columns: list[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a Parquet file with their places; only the columns named, where some are.
+def parquet_rows(file: Path, prompts: Collection[str], lengths: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a Parquet file with their places; of all columns where it has none with prompts.
+
+    Args:
+        file: The file.
+        prompts: The names of the columns that may have prompts.
+        lengths: The name of the column with lengths; "" for none.
 
     Raises:
         UserError: It cannot be read, or the reader is not installed.
@@ -49,13 +61,16 @@ def parquet_rows(file: Path, columns: list[str] | None) -> Iterator[tuple[str, d
     pa, parquet = parquet_reader(str(file))
     try:
         source = parquet.ParquetFile(file)
-        names = None if columns is None else [name for name in columns if name in source.schema_arrow.names]
+        # The index of a data frame is a column of this name.
+        names = [name for name in source.schema_arrow.names if not name.startswith("__index_level_")]
+        if any(name in prompts for name in names):
+            names = [name for name in names if name in {*prompts, lengths}]
         number = 0
-        for batch in source.iter_batches(_ROWS_AT_ONCE, columns=names or None):
+        for batch in source.iter_batches(_ROWS_AT_ONCE, columns=names):
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(Problem(str(file), None, f"it cannot be read: {reason}.", "name a Parquet file.")) from None
 
