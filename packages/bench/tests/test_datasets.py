@@ -217,6 +217,14 @@ def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"q": ["a", "b"], "chat": [TALK, TALK], "n": [3, 4]}), file)
     assert [(entry.text, entry.output_tokens) for entry in read_entries(file, "q", "n")] == [("a", 3), ("b", 4)]
     assert [entry.questions for entry in read_entries(file, "chat")] == [3, 3]
+    rows = [{"messages": [user("a") | {"name": None}, ANSWER | {"name": "n"}], "at": pa.scalar(1, pa.timestamp("ns"))}]
+    parquet.write_table(pa.Table.from_pylist([*rows, {"messages": None}]), file)
+    assert [entry.messages for entry in read_entries(file)] == [(user("a"),)]
+    parquet.write_table(pa.table({"q": ["a"], "__index_level_0__": [7]}), file)
+    assert [entry.text for entry in read_entries(file)] == ["a"]
+    parquet.write_table(pa.table({"q": pa.array([], pa.string())}), file)
+    with pytest.raises(UserError, match="no text to send"):
+        read_entries(file)
     file.write_bytes(b"PAR0")
     with pytest.raises(UserError, match="it cannot be read"):
         read_entries(file, "q")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMIT = "c" * 40
+LONG = f"{'d' * 150}/{'f' * 240}.csv"
 FILES = [
     "README.md",
     "data/train-00000-of-00002.csv",
@@ -27,7 +28,13 @@ FILES = [
     "talks-00001-of-00002.jsonl",
     "mixed-00000-of-00002.csv",
     "mixed-00001-of-00002.csv",
-    "array.json",
+    "array-00000-of-00002-0123456789abcdef.json",
+    "array-00001-of-00002-fedcba9876543210.json",
+    "lines/0000.json",
+    "lines/0001.json",
+    "semicolons.csv",
+    LONG,
+    "broken.json",
     "latin.jsonl",
     "cut.jsonl",
     "rows.parquet",
@@ -38,7 +45,13 @@ TEXTS = {
     "talks-00000-of-00002.jsonl": f'{{"prompt": "0"}}\n\n{{"prompt": "{"x" * 200}"}}\n' * (ROWS // 2),
     "mixed-00000-of-00002.csv": "prompt\na\n",
     "mixed-00001-of-00002.csv": "answer\nb\n",
-    "array.json": '[{"prompt": "one"}, {"prompt": "two"}]',
+    "array-00000-of-00002-0123456789abcdef.json": '\n[{"prompt": "one"},\n{"prompt": "two"}]',
+    "array-00001-of-00002-fedcba9876543210.json": '["three"]',
+    "lines/0000.json": '{"prompt": "4"}\n',
+    "lines/0001.json": '{"prompt": "5\u2028"}',
+    "semicolons.csv": 'prompt;id\n"a, b; ""c""";1\n',
+    LONG: "prompt\nlong\n",
+    "broken.json": '[{"prompt": "a"}, {"pro',
 }
 
 
@@ -57,6 +70,12 @@ def shared_hub(elsewhere: Server) -> Iterator[Server]:
             return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]})
         if call.path == "/api/datasets/ann/broken/revision/v1":
             return Answer(json={"error": "?"})
+        if call.path.startswith("/api/datasets/ann/gated/"):
+            return Answer(403, headers={"x-error-message": "You are not in the authorized list."})
+        if call.path.startswith("/api/datasets/ann/busy/"):
+            return Answer(429)
+        if call.path.startswith("/api/datasets/ann/script/"):
+            return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": "script.py"}]})
         if call.path.endswith("/data/test.csv"):
             return Answer(302, headers={"location": f"{elsewhere.url}/stored"})
         path = call.path.removeprefix(f"/datasets/ann/asked/resolve/{COMMIT}/")
@@ -95,8 +114,44 @@ def test_reading_ends_with_the_rows_that_a_load_needs(shared_hub: Server, enviro
     assert not [call.path for call in shared_hub.calls if "talks-00001" in call.path]
 
 
-def test_an_array_is_read_whole(environ: dict[str, str]) -> None:
-    assert [entry.text for entry in read_entries(fetch("ann/asked:array", environ))] == ["one", "two"]
+@pytest.mark.parametrize(
+    ("split", "texts"),
+    [
+        ("array", ["one", "two", "three"]),
+        ("array-00001-of-00002-fedcba9876543210", ["three"]),
+        ("lines", ["4", "5\u2028"]),
+        ("semicolons", ['a, b; "c"']),
+        ("f" * 240, ["long"]),
+    ],
+)
+def test_files_of_one_split_are_read_together(split: str, texts: list[str], environ: dict[str, str]) -> None:
+    assert [entry.text for entry in read_entries(fetch(f"ann/asked:{split}", environ))] == texts
+
+
+def test_parquet_of_a_split_is_read_together(shared_hub: Server, environ: dict[str, str]) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    stored: dict[str, bytes] = {}
+    for number, texts in enumerate((pa.array([], pa.string()), pa.array(["a"], pa.large_string()))):
+        parquet.write_table(pa.table({"prompt": texts}), sink := pa.BufferOutputStream())
+        stored[f"{number:04}.parquet"] = sink.getvalue().to_pybytes()
+
+    def answer(call: Call) -> Answer | None:
+        if call.path.startswith("/api/datasets/ann/parts/"):
+            return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": name} for name in stored]})
+        body = stored.get(call.path.rpartition("/")[2], b"")
+        begin = int(call.headers.get("range", "bytes=0-")[6:-1])
+        return Answer(206, chunks=[body[begin:]], headers={"content-length": str(len(body) - begin)}) if body else None
+
+    shared_hub.routes.insert(0, answer)
+    try:
+        assert [entry.text for entry in read_entries(fetch("ann/parts", environ))] == ["a"]
+    finally:
+        shared_hub.routes.remove(answer)
+
+
+def test_a_part_of_a_split_is_not_the_split(environ: dict[str, str]) -> None:
+    parts = [fetch(f"ann/asked:{split}", environ) for split in ("train-00000-of-00002", "train")]
+    assert [len(read_entries(part)) for part in parts] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +160,7 @@ def test_an_array_is_read_whole(environ: dict[str, str]) -> None:
         ("mixed", r"mixed-00001-of-00002.csv\n   it has the columns answer, the first file prompt"),
         ("latin", "it is not text in UTF-8"),
         ("cut", "cut.jsonl cannot be read"),
+        ("broken", "it begins as a JSON array and is none"),
         ("rows", "HTTP 404"),
     ],
 )
@@ -130,12 +186,22 @@ def test_token_of_the_hub_is_not_sent_elsewhere(elsewhere: Server, environ: dict
         ("ann/asked:valid", "no file of it match"),
         ("ann/nothing", "HTTP 404"),
         ("ann/broken@v1", "lists no files of a data set"),
+        ("ann/gated", r"HTTP 403 .*: You are not in the authorized list.\n.*HF_TOKEN"),
+        ("ann/busy", r"HTTP 429 .*\n.*try again later"),
+        ("ann/script", r"none is .parquet.*\n.*ann/script@refs/convert/parquet:SPLIT"),
         ("a b", "expected the name of a data set"),
+        ("https://huggingface.co/datasets/ann/asked", "expected the name of a data set"),
     ],
 )
 def test_a_wrong_name_is_refused(name: str, message: str, environ: dict[str, str]) -> None:
     with pytest.raises(UserError, match=message):
         fetch(name, environ)
+
+
+def test_a_cache_that_cannot_be_written_is_named(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"cannot be kept in .*\n.*set XDG_CACHE_HOME"):
+        fetch("ann/asked:train", environ | {"XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
 def test_a_hub_that_is_not_there_is_named(environ: dict[str, str]) -> None:

@@ -1,23 +1,22 @@
 """The first rows of a data set's files, copied into one file of their form.
 
 A split may have many files of gigabytes, of which a load sends thousands of rows: reading ends with `ROWS`. Text is
-read from its start, of Parquet the index and the groups of rows that are needed. A JSON array is read whole, and only
-the first file of several.
+read from its start, of Parquet the index and the groups of rows that are needed. A JSON array is read whole.
 """
 
 import csv
 import io
 import itertools
-import shutil
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from bezel_base.errors import Problem, UserError
-from bezel_bench.prompts.tables import SEPARATORS, parquet_reader
+from bezel_bench.prompts.tables import SEPARATORS, parquet_reader, separator_of
 
 ROWS = 10_000
-SUFFIXES = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
+SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _BUFFER = 1024 * 1024
 _ROWS_AT_ONCE = 1024
 
@@ -37,14 +36,11 @@ def copy_first_rows(sources: Sequence[io.RawIOBase], names: Sequence[str], targe
     try:
         if suffix == ".parquet":
             _copy_parquet(sources, names, target)
-        elif suffix == ".json":
-            with target.open("wb") as copy:
-                shutil.copyfileobj(io.BufferedReader(sources[0], _BUFFER), copy)
         else:
             with target.open("w", encoding="utf-8", newline="") as copy:
                 texts = zip((_text(source) for source in sources), names, strict=True)
-                copy_rows = _copy_lines if suffix == ".jsonl" else _copy_table
-                copy_rows(texts, copy, SEPARATORS.get(suffix, ""))
+                copy_rows = _copy_table if suffix in SEPARATORS else _copy_lines
+                copy_rows(texts, copy)
     except UnicodeDecodeError as error:
         consequence = f"it is not text in UTF-8: {error.reason}."
         raise UserError(Problem("--dataset", " ".join(names), consequence, "name another split.")) from None
@@ -57,21 +53,33 @@ def _text(source: io.RawIOBase) -> TextIO:
     return io.TextIOWrapper(io.BufferedReader(source, _BUFFER), encoding="utf-8-sig", newline="")
 
 
-def _copy_lines(texts: Iterator[tuple[TextIO, str]], copy: TextIO, _: str) -> None:
-    lines = (line for text, _ in texts for line in text if line.strip())
+def _copy_lines(texts: Iterator[tuple[TextIO, str]], copy: TextIO) -> None:
+    lines = (line for text, name in texts for line in _lines(text, name) if line.strip())
     copy.writelines(line if line.endswith("\n") else f"{line}\n" for line in itertools.islice(lines, ROWS))
 
 
-def _copy_table(texts: Iterator[tuple[TextIO, str]], copy: TextIO, separator: str) -> None:
-    writer = csv.writer(copy, delimiter=separator)
+def _lines(text: TextIO, name: str) -> Iterator[str]:
+    """The lines of a text; of a JSON array its items."""
+    first = next((line for line in text if line.strip()), "")
+    if not (name.lower().endswith(".json") and first.lstrip()[0:1] == "["):
+        return itertools.chain([first], text)
+    try:
+        return map(json.dumps, json.loads(first + text.read()))
+    except (ValueError, RecursionError) as error:
+        consequence = f"it begins as a JSON array and is none: {error}."
+        raise UserError(Problem("--dataset", name, consequence, "name another split.")) from None
+
+
+def _copy_table(texts: Iterator[tuple[TextIO, str]], copy: TextIO) -> None:
     header: list[str] = []
     written = 0
     for text, name in texts:
-        rows = csv.reader(text, delimiter=separator)
+        first = text.readline()
+        rows = csv.reader(itertools.chain([first], text), delimiter=separator_of(name, first))
         try:
             names = next(rows, [])
             if not header:
-                header = names
+                header, writer = names, csv.writer(copy, delimiter=separator_of(name, first))
                 writer.writerow(header)
             elif names != header:
                 consequence = f"it has the columns {', '.join(names)}, the first file {', '.join(header)}."
@@ -92,9 +100,9 @@ def _copy_parquet(sources: Sequence[io.RawIOBase], names: Sequence[str], target:
         for source, name in zip(sources, names, strict=True):
             try:
                 read = parquet.ParquetFile(io.BufferedReader(source, _BUFFER))
+                writer = writer or parquet.ParquetWriter(target, read.schema_arrow)
                 for batch in read.iter_batches(_ROWS_AT_ONCE):
-                    writer = writer or parquet.ParquetWriter(target, batch.schema)
-                    writer.write_batch(batch.slice(0, ROWS - written))
+                    writer.write_batch(batch.slice(0, ROWS - written).cast(writer.schema))
                     written += min(batch.num_rows, ROWS - written)
                     if written == ROWS:
                         return

@@ -5,6 +5,8 @@ where it redirects. Of all files of a split the first rows are read (bezel_bench
 row means (bezel_bench.prompts.datasets).
 """
 
+import contextlib
+import hashlib
 import http
 import http.client
 import io
@@ -24,8 +26,9 @@ from bezel_bench.prompts.first_rows import SUFFIXES, copy_first_rows
 
 _HUB = "https://huggingface.co"
 _SECONDS = 60.0
-_NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<split>[\w./-]+))?")
+_NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<split>[\w.-][\w./-]*))?")
 _OPTION = "--dataset"
+_OF_THE_NAME = (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN, http.HTTPStatus.NOT_FOUND)
 
 
 class _OneHostsToken(urllib.request.HTTPRedirectHandler):
@@ -63,16 +66,22 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
             raise UserError(Problem(_OPTION, dataset, consequence, "check HF_ENDPOINT.")) from None
     chosen = _choose(dataset, paths, split)
     cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "datasets"
-    file = cache / quote(name, safe="") / quote(commit, safe="") / quote(chosen[0], safe="")
+    # Another choice of files is another file, and a name of the file system has 255 bytes.
+    choice = hashlib.sha256("\n".join(chosen).encode()).hexdigest()[:12]
+    file = cache / quote(name, safe="") / quote(commit, safe="") / choice / quote(Path(chosen[0]).name)[-100:]
     if not file.exists():
         base = f"{hub}/datasets/{quote(name)}/resolve/{quote(commit, safe='')}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f".{os.getpid()}.{file.name[-200:]}")
+        part = file.with_name(f".{os.getpid()}.{file.name}")
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             copy_first_rows([_RemoteFile(dataset, f"{base}/{quote(path)}", environ) for path in chosen], chosen, part)
             part.replace(file)
+        except OSError as error:
+            consequence = f"it cannot be kept in {cache}: {error}."
+            raise UserError(Problem(_OPTION, dataset, consequence, "free it, or set XDG_CACHE_HOME.")) from None
         finally:
-            part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
     return file
 
 
@@ -157,12 +166,15 @@ def _choose(dataset: str, paths: Sequence[str], split: str) -> list[str]:
     # A split is a word of the path: `train` is no part of `constrained.csv`.
     word = re.compile(rf"(?:^|[/_.-]){re.escape(split)}(?:$|[/_.-])")
     chosen = [path for path in readable if not split or word.search(path)]
-    stems = {re.sub(r"-\d+-of-\d+", "", path) for path in chosen}
+    # Files of one split differ in numbers and hashes: train-00000-of-00002-0123456789abcdef.csv, train/0000.parquet.
+    stems = {(Path(path).parent, re.sub(r"[0-9a-f]{16}|\d+", "", Path(path).name)) for path in chosen}
     if len(stems) == 1:
         return chosen
-    files = ", ".join(readable[:8]) or "none that is read"
-    consequence = f"{'several files' if chosen else 'no file'} of it match, of: {files}."
-    raise UserError(Problem(_OPTION, dataset, consequence, f"name one: {dataset.partition(':')[0]}:SPLIT."))
+    files = f"of: {', '.join(readable[:8])}" if readable else f"and none is {', '.join(SUFFIXES)}"
+    consequence = f"{'several files' if chosen else 'no file'} of it match, {files}."
+    name = dataset.partition(":")[0]
+    repair = f"name one: {name}:SPLIT." if readable else f"try {name.partition('@')[0]}@refs/convert/parquet:SPLIT."
+    raise UserError(Problem(_OPTION, dataset, consequence, repair))
 
 
 def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})) -> Any:
@@ -173,8 +185,11 @@ def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str,
         return urllib.request.build_opener(_OneHostsToken).open(request, timeout=_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
-        consequence = f"the hub answers HTTP {error.code} for {url}."
+        said = error.headers.get("x-error-message", "")
+        consequence = f"the hub answers HTTP {error.code} for {url}{': ' if said else ''}{said.rstrip('.'):.200}."
         repair = "check the name and the revision; a private or gated one needs HF_TOKEN."
+        if error.code not in _OF_THE_NAME:
+            repair = "try again later, or use --file."
         raise UserError(Problem(_OPTION, dataset, consequence, repair)) from None
     except (OSError, ValueError) as error:
         raise _no_answer(dataset, url, error) from None
