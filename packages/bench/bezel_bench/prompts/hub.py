@@ -185,8 +185,10 @@ def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str,
         return urllib.request.build_opener(_OneHostsToken).open(request, timeout=_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
-        said = error.headers.get("x-error-message", "")
-        consequence = f"the hub answers HTTP {error.code} for {url}{': ' if said else ''}{said.rstrip('.'):.200}."
+        explanation = error.headers.get("x-error-message", "")
+        consequence = (
+            f"the hub answers HTTP {error.code} for {url}{': ' if explanation else ''}{explanation.rstrip('.'):.200}."
+        )
         repair = "check the name and the revision; a private or gated one needs HF_TOKEN."
         if error.code not in _OF_THE_NAME:
             repair = "try again later, or use --file."
