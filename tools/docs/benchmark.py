@@ -12,7 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bezel_bench.commands.like.translate import clients
+from bezel_bench.commands.like.line import clients
 from bezel_bench.metrics.definitions import DEFINITIONS
 from bezel_bench.metrics.request_rows import COLUMNS as REQUEST_COLUMNS
 from bezel_bench.metrics.request_rows import GAPS
@@ -56,7 +56,8 @@ def client_tables() -> str:
 
 def _client_row(row: Mapping[str, Any]) -> tuple[str, str]:
     here = f"`{row['here']}`" if "here" in row else row.get("does") or f"not here: {row['why']}"
-    return ", ".join(f"`{option}`" for option in row["options"]), here
+    options = ", ".join(f"`{option}`" for option in row["options"])
+    return f"{options} (other releases)" if row.get("older") else options, here
 
 
 def schema() -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from bench_support.command_line import parse
 from bezel_base.errors import UserError
-from bezel_bench.commands.like.translate import clients, show_like, translate
+from bezel_bench.commands.like.line import clients
+from bezel_bench.commands.like.translate import show_like, translate
 from bezel_bench.commands.main import main
 from bezel_bench.commands.table import shared_table
 
@@ -20,38 +21,73 @@ VLLM = "vllm bench serve --base-url http://h:8000 --num-prompts 200"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["line"].split()[0])
-def test_a_line_of_another_client_becomes_a_command_here(case: dict[str, str]) -> None:
-    command = shlex.split(case["command"])
-    first = show_like("bezel-bench run", case["line"]).splitlines()[0]
-    assert shlex.split(first) == ["bezel-bench", *command]
-    assert parse(command).action == command[0]
+def test_a_line_of_another_client_becomes_commands_here(case: dict[str, str]) -> None:
+    shown = show_like("bezel-bench run", case["line"]).splitlines()
+    commands = [shlex.split(line) for line in shown if not line.startswith("#")]
+    assert commands == [["bezel-bench", *shlex.split(line)] for line in case["commands"].strip().splitlines()]
+    assert all(parse(command[1:]).action == command[1] for command in commands if "$" not in "".join(command))
+    notes = "\n".join(line for line in shown if line.startswith("#"))
+    assert [note for note in case["notes"] if note not in notes] == []
+    assert case["notes"] or not notes
 
 
 def test_options_without_a_counterpart_are_named_with_the_reason() -> None:
-    command = translate(f"{VLLM} --tokenizer t --insecure --fo 1 --percentile-metric ttft")
+    (command,) = translate(f"{VLLM} --tokenizer t --insecure --fo 1 --random-input 9 --sharegpt-output-len 3 x -v")
     assert [note.partition(":")[0] for note in command.notes] == [
-        *("--tokenizer t", "--insecure", "--fo", "--percentile-metric"),
+        *("x", "--fo 1", "-v", "--sharegpt-output-len 3", "--tokenizer t", "--insecure"),
     ]
-    assert "no counterpart: certificates are verified" in command.notes[1]
-    assert command.notes[3] == "--percentile-metric: unknown; perhaps --percentile-metrics"
-    rates = translate("guidellm run --profile kind=sweep --max-requests 9")
+    assert "no counterpart: certificates are verified" in command.notes[-1]
+    assert command.options["--input-tokens"] == ["9"]
+    assert translate("guidellm --targte h")[0].notes[0] == "--targte h: unknown; perhaps --target"
+    (rates,) = translate("guidellm run --backend target=http://h --profile kind=sweep --max-requests 9")
     assert rates.notes == ["--requests 9: not of `rates`; `run` has it"]
 
 
 def test_no_key_of_a_line_is_shown() -> None:
     text = show_like("bezel-bench run", "aiperf profile --api-key sk-planted --header 'Authorization: Bearer planted'")
+    text += show_like("bezel-bench run", 'guidellm run --backend-kwargs \'{"api_key": "planted"}\' --data a.csv')
+    text += show_like(
+        "bezel-bench run", f"{VLLM} --header X-API-Key=planted && curl -H 'Authorization: Bearer planted'"
+    )
     assert "planted" not in text
-    assert text.count("--api-key-env VARIABLE") == 2
+    assert text.count("--api-key-env VARIABLE") == 4
+    with pytest.raises(UserError) as caught:
+        translate("API_KEY=planted curl http://h")
+    assert "planted" not in str(caught.value)
 
 
 def test_run_prints_the_command_and_sends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["run", "--like", "aiperf profile --url http://127.0.0.1:9 --concurrency 2"])
+        main(["run", "--like", "aiperf profile --url http://127.0.0.1:9 --concurrency 2 --osl 8"])
     assert end.value.code in (0, None)
-    assert capsys.readouterr().out == "bezel-bench run --url http://127.0.0.1:9 --users 2\n"
+    assert capsys.readouterr().out.startswith("bezel-bench run --url http://127.0.0.1:9 --users 2 --requests 10 ")
+    # `bezel bench` would send an identity token, which no other client has.
+    assert show_like("bezel bench run", VLLM).splitlines()[0].endswith(" --public")
 
 
-@pytest.mark.parametrize("line", ["curl http://h", "", "vllm bench 'serve"])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"{VLLM} --request-rate fast", "expected a number, got 'fast'"),
+        (f"{VLLM} --random-prefix-len 1k", "1k \\+ 1024"),
+        ("guidellm run --backend target=http://h --max-error-rate x --data a.csv", ""),
+        (f"{VLLM} --max-concurrency 0", ""),
+    ],
+)
+def test_a_wrong_value_is_refused_or_noted(line: str, message: str) -> None:
+    if message:
+        with pytest.raises(UserError, match=message):
+            translate(line)
+    else:
+        notes = translate(line)[0].notes
+        assert any(
+            "--max-failed that times 100" in note or "this load is refused: --users = 0" in note for note in notes
+        )
+
+
+@pytest.mark.parametrize(
+    "line", ["curl http://h", "", "vllm bench 'serve", "vllm serve m --port 1", "pip install guidellm"]
+)
 def test_a_line_of_no_known_client_is_refused(line: str) -> None:
     with pytest.raises(UserError, match="--like"):
         translate(line)
@@ -59,9 +95,9 @@ def test_a_line_of_no_known_client_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize("name", ["vllm", "aiperf"])
 def test_each_option_of_a_client_is_in_the_table_once(name: str) -> None:
-    (file,) = FIXTURES.glob(f"{name}*-options.txt")
-    rows = [option for row in clients()[name]["rows"] for option in row["options"]]
-    assert sorted(rows) == sorted(file.read_text().split())
+    options = {option for file in FIXTURES.glob(f"{name}*-options.txt") for option in file.read_text().split()}
+    rows = [option for row in clients()[name]["rows"] if not row.get("older") for option in row["options"]]
+    assert sorted(rows) == sorted(options)
 
 
 @pytest.mark.parametrize("name", ["vllm", "guidellm", "aiperf"])

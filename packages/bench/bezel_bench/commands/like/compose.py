@@ -1,18 +1,31 @@
-"""Options of other clients that become several options here, or depend on each other. Pure."""
+"""Options of other clients that become several options here, or depend on each other; those clients' defaults. Pure."""
 
 import json
+import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from bezel_base.credentials.names import names_secret
+from bezel_base.errors import Problem, WrongValueError
+from bezel_bench.load.plan import GENERATING
+
+READ = frozenset({"--file", "--dataset", "--trace"})
+"""Options with a name of what is read."""
 _SLOS = {"e2el": "e2e", "time_to_first_token": "ttft", "inter_token_latency": "tpot", "request_latency": "e2e"}
-_ENDPOINTS = {
-    "/v1/chat/completions": "chat", "/v1/completions": "completions", "/v1/embeddings": "embeddings",
-    "/v1/rerank": "rerank", "openai": "completions", "vllm": "completions", "openai-chat": "chat",
-    "openai-embeddings": "embeddings", "vllm-rerank": "rerank", "chat": "chat", "completions": "completions",
-    "embeddings": "embeddings", "rankings": "rerank", "chat_completions": "chat", "text_completions": "completions",
-}  # fmt: skip
-_KEY = "authorization"
-Values = Mapping[str, list[str]]
+_FILE = re.compile(r"[./~<].*|.*\.(jsonl?|csv|tsv|txt|parquet)")
+_VARIABLE = re.compile(r"\$\{?\w+\}?")
+_NOTHING = re.compile(r"0(\.0*)?")
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+class Values(dict[str, list[str]]):
+    """Values of composed options by their names."""
+
+    def last(self, *names: str) -> str | None:
+        """The last value of the first of these options that has one."""
+        return next((self[name][-1] for name in names if self.get(name)), None)
 
 
 @dataclass
@@ -22,214 +35,239 @@ class Command:
     Attributes:
         name: The command.
         options: Its options by name, with their values; None for an option without one.
+        body: Fields of every request.
         notes: What it does not have, or has by default.
     """
 
     name: str = "run"
     options: dict[str, list[str | None]] = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def set(self, name: str, *values: str | None) -> None:
         """Set an option."""
         self.options[name] = [*values]
 
+    def leave_out(self, name: str, reason: str) -> None:
+        """Remove an option, if it is set, and note the reason."""
+        if values := self.options.pop(name, None):
+            self.notes.append(f"{name} {' '.join(map(str, values))}: {reason}")
 
-def compose(client: str, values: Values, command: Command) -> None:
-    """Add the options that a client's composed ones become."""
+    def value(self, name: str, default: str = "") -> str:
+        """The last value of an option, or what it is where the option is not set."""
+        return self.options.get(name, [default])[-1] or default
+
+    def add_field(self, path: str, text: str) -> None:
+        """Add a field of every request, or one inside others: `a.b`."""
+        *outer, last = path.split(".")
+        fields = self.body
+        for name in outer:
+            fields = fields.setdefault(name, {})
+        fields[last] = _number(text)
+
+
+def compose(client: str, values: Values, command: Command, defaults: Mapping[str, str]) -> None:
+    """Add the options that a client's composed ones become, and its defaults.
+
+    Raises:
+        WrongValueError: A value of which another is calculated is no number.
+    """
     _COMPOSERS[client](values, command)
-
-
-def _last(values: Values, *names: str) -> str | None:
-    return next((values[name][-1] for name in names if values.get(name)), None)
+    for option, value in defaults.items():
+        if option not in command.options and not (option == "--input-tokens" and READ & command.options.keys()):
+            command.set(option, value)
+    _set_pattern(command)
+    _set_lengths(command)
+    if command.value("--endpoint", "chat") not in GENERATING:
+        command.body.pop("ignore_eos", None)
+    if command.body:
+        command.set("--extra-body", json.dumps(command.body))
 
 
 def _of_vllm(values: Values, command: Command) -> None:
     if "--url" not in command.options:
-        host, port = _last(values, "--host") or "127.0.0.1", _last(values, "--port") or "8000"
-        command.set("--url", f"http://{host}:{port}")
-    backend = _last(values, "--endpoint") or _last(values, "--backend") or "openai"
-    _set_endpoint(backend, command)
-    requests = _last(values, "--num-prompts") or "1000"
+        host, port = values.last("--host") or "127.0.0.1", values.last("--port") or "8000"
+        command.set("--url", f"http://{f'[{host}]' if ':' in host else host}:{port}")
+    command.options.setdefault("--endpoint", ["completions"])
+    requests, most = command.value("--requests", "1000"), values.last("--max-concurrency", "--multi-turn-concurrency")
+    if requests == "-1":
+        command.leave_out("--requests", "give it the number of the file's entries")
+        requests = "1000"
+    if most and (factor := values.last("--sweep-num-prompts-factor")):
+        requests = calculate(most, "*", factor)
+    rate = values.last("--request-rate") or "inf"
+    _set_level(command, most or (requests if rate == "inf" else None), None if rate == "inf" else rate)
+    if "--multi-turn" in values:
+        command.set("--turns", command.value("--turns", "3"))
+        requests = calculate(requests, "*", command.value("--turns"))
+    else:
+        command.leave_out("--turns", "of no effect there without --multi-turn")
     command.set("--requests", requests)
-    rate, most = _last(values, "--request-rate") or "inf", _last(values, "--max-concurrency")
-    if rate != "inf":
-        command.set("--rate", rate)
-        if most:
-            command.set("--max-concurrency", most)
-        if (shape := _last(values, "--burstiness")) not in (None, "1", "1.0"):
-            command.set("--arrivals", "burst")
-            command.set("--burstiness", shape)
-    elif "--users" not in command.options:
-        command.set("--users", most or requests)
-    prefix = _last(values, "--random-prefix-len", "--prefix-repetition-prefix-len")
-    _set_prefix(prefix, _last(values, "--prefix-repetition-suffix-len"), command)
-    _set_dataset(values, command)
-    body = {name: _number(value) for name in _SAMPLING if (value := _last(values, f"--{name.replace('_', '-')}"))}
-    body |= {} if "--ignore-eos" in values else {"ignore_eos": False}
-    _set_body(body, _last(values, "--extra-body"), command)
+    name, path = values.last("--dataset-name") or "random", values.last("--dataset-path")
+    if path:
+        has_instants = "trace" in name and "--no-self-timed" not in values
+        _set_source(command, path, hub=name == "hf", split=values.last("--hf-split"), traced=has_instants)
+    elif not name.startswith(("random", "prefix")):
+        command.notes.append(f"--dataset-name {name}: name its file (--file, --trace) or data set (--dataset)")
+    if "--ignore-eos" not in values:
+        command.body.setdefault("ignore_eos", False)
+    _add_json(command, values.last("--extra-body") or "{}")
     _set_pairs(values, command, sign="=")
     if "--save-result" in values:
-        folder, name = _last(values, "--result-dir"), _last(values, "--result-filename") or "result.json"
-        command.set("--out", f"{folder.rstrip('/')}/{name}" if folder else name)
-
-
-_SAMPLING = (
-    *("top_p", "top_k", "min_p", "temperature", "frequency_penalty", "presence_penalty", "repetition_penalty"),
-    "logprobs",
-)
-
-
-def _set_dataset(values: Values, command: Command) -> None:
-    name, path = _last(values, "--dataset-name") or "random", _last(values, "--dataset-path")
-    if path is None:
-        if name not in ("random", "prefix_repetition"):
-            command.notes.append(f"--dataset-name {name}: name its file (--file, --trace) or data set (--dataset)")
-    elif name == "hf":
-        split = _last(values, "--hf-split")
-        command.set("--dataset", f"{path}:{split}" if split else path)
-    else:
-        command.set("--trace" if "trace" in name else "--file", path)
+        folder, file = values.last("--result-dir") or ".", values.last("--result-filename") or "result.json"
+        command.set("--out", file if folder == "." else f"{folder.rstrip('/')}/{file}")
 
 
 def _of_guidellm(values: Values, command: Command) -> None:
-    _set_endpoint(_last(values, "--backend request_format", "--request-type"), command)
-    kind = _last(values, "--profile kind", "--rate-type") or "sweep"
-    rate = _last(values, "--profile rate", "--profile streams", "--rate")
-    most = _last(values, "--profile max_concurrency")
-    if kind in ("sweep", "knee"):
-        command.name = "rates"
-        if rate:
-            command.set("--steps", rate)
-    elif kind == "goodput":
-        command.name = "goodput"
-        command.notes.append("--profile kind=goodput: name the limits, e.g. --slo ttft_p99=500ms")
+    kind = values.last("--profile kind", "--rate-type") or "sweep"
+    level = values.last("--profile rate", "--profile streams", "--rate")
+    most = values.last("--profile max_concurrency", "--max-concurrency")
+    command.name = {"sweep": "rates", "knee": "rates", "goodput": "goodput"}.get(kind, "run")
+    if command.name == "rates":
+        # Of a sweep's loads one has one user, and one has many; the others have rates.
+        command.set("--steps", calculate(values.last("--profile sweep_size") or level or "10", "-", "2"))
+        command.set("--users", most or "512")
+        command.set("--arrivals", values.last("--profile strategy_type") or "constant")
     elif kind in ("constant", "poisson", "async"):
-        command.set("--rate", rate or "1")
+        _set_level(command, most, level or "1")
         command.set("--arrivals", "poisson" if kind == "poisson" else "constant")
-        if most:
-            command.set("--max-concurrency", most)
-    elif kind == "replay":
-        command.notes.append("--profile kind=replay: name the trace by --trace")
-    else:
-        command.set("--users", "1" if kind == "synchronous" else rate or most or "512")
-    kinds = values.get("--constraint kind", [])
-    amounts = [
-        value for name in ("seconds", "count", "value", "rate") for value in values.get(f"--constraint {name}", [])
-    ]
-    for constraint, amount in zip(kinds, amounts, strict=False):
-        if option := _CONSTRAINTS.get(constraint):
-            command.set(option, f"{float(amount) * 100:g}" if option == "--max-failed" else amount)
-        else:
-            command.notes.append(f"--constraint kind={constraint}: no counterpart")
-    for what in ("input", "output"):
-        word = "prompt" if what == "input" else what
-        _set_lengths(
-            what, command.options.get(f"--{what}-tokens"), _last(values, f"--data {word}_tokens_stdev"), command
-        )
-
-
-_CONSTRAINTS = {
-    "max_duration": "--seconds", "max_requests": "--requests", "max_number": "--requests",
-    "max_error_rate": "--max-failed", "max_global_error_rate": "--max-failed",
-}  # fmt: skip
+    elif kind in ("concurrent", "throughput", "synchronous"):
+        _set_level(command, "1" if kind == "synchronous" else level or most or "512", None)
+    elif kind != "replay":
+        command.notes.append(f"--profile {kind}: choose --users or --rate, and limits of `goodput` by --slo")
+    if source := values.last("--data path", "--data source.path", "--data source", "--dataset"):
+        split = values.last("--data load_kwargs.split", "--data-args split")
+        _set_source(command, source, hub=True, split=split, traced=kind == "replay")
 
 
 def _of_aiperf(values: Values, command: Command) -> None:
-    _set_endpoint(_last(values, "--custom-endpoint", "--endpoint") or _last(values, "--endpoint-type"), command)
-    if url := command.options.get("--url"):
-        command.set("--url", *(text if text and "://" in text else f"http://{text}" for text in url))
-    if most := _last(values, "--concurrency"):
-        command.set("--max-concurrency" if "--rate" in command.options else "--users", most)
-    pattern = _last(values, "--arrival-pattern", "--request-rate-mode")
-    if pattern in ("constant", "poisson"):
-        command.set("--arrivals", pattern)
-    if shape := _last(values, "--arrival-smoothness", "--vllm-burstiness"):
-        command.set("--arrivals", "burst")
-        command.set("--burstiness", shape)
-    for what, names in _LENGTHS.items():
-        if mean := _last(values, *names):
-            command.set(f"--{what}-tokens", mean)
-        _set_lengths(what, command.options.get(f"--{what}-tokens"), _last(values, *_STDS[what]), command)
-    _set_prefix(
-        _last(values, "--prefix-prompt-length", "--prompt-prefix-length", "--shared-system-prompt-length"),
-        None,
-        command,
-    )
-    if file := _last(values, "--input-file"):
-        is_trace = "trace" in (_last(values, "--custom-dataset-type") or "") or "--fixed-schedule" in values
-        command.set("--trace" if is_trace else "--file", file)
-    body = {name: _number(value) for text in values.get("--extra-inputs", []) if ":" in text
-            for name, _, value in [text.partition(":")]}  # fmt: skip
-    _set_body(body, next((text for text in values.get("--extra-inputs", []) if text.startswith("{")), None), command)
+    urls = [url for text in values.get("--url", ["localhost:8000"]) for url in text.split(",")]
+    first, *others = (text if "://" in text or _VARIABLE.fullmatch(text) else f"http://{text}" for text in urls)
+    command.set("--url", first)
+    command.options |= {"--also-url": [*others]} if others else {}
+    most, rate = values.last("--concurrency", "--session-concurrency"), values.last("--request-rate")
+    _set_level(command, most or (None if rate else "1"), rate)
+    if file := values.last("--input-file"):
+        is_trace = "trace" in (values.last("--custom-dataset-type") or "") or "--fixed-schedule" in values
+        _set_source(command, file, traced=is_trace and "--no-fixed-schedule" not in values)
+        if not {"--requests", "--seconds"} & command.options.keys():
+            command.notes.append("each entry of the file is sent once there: here --requests N")
+    elif not {"--requests", "--seconds"} & command.options.keys():
+        sessions, turns = values.last("--conversation-num"), command.value("--turns", "1")
+        command.set("--requests", calculate(sessions, "*", turns) if sessions else "10")
+    for text in values.get("--extra-inputs", []):
+        if text.startswith("{"):
+            _add_json(command, text)
+        else:
+            for name, _, value in (pair.partition(":") for pair in ([text] if "{" in text else text.split(","))):
+                command.add_field(name.strip(), value)
+    for name in {"max_tokens", "max_completion_tokens"} & command.body.keys():
+        command.set("--output-tokens", str(command.body.pop(name)))
+    command.body.setdefault("ignore_eos", False)
     _set_pairs(values, command, sign=":")
-    width, height = _last(values, "--image-width-mean"), _last(values, "--image-height-mean")
-    if width and height:
-        command.set("--image-size", f"{width}x{height}")
+    width, height = values.last("--image-width-mean"), values.last("--image-height-mean")
+    command.options |= {"--image-size": [f"{width}x{height}"]} if width and height else {}
 
 
-_LENGTHS = {
-    "input": ("--isl", "--prompt-input-tokens-mean", "--synthetic-input-tokens-mean"),
-    "output": ("--osl", "--prompt-output-tokens-mean", "--output-tokens-mean"),
-}
-_STDS = {
-    "input": ("--isl-stddev", "--prompt-input-tokens-stddev", "--synthetic-input-tokens-stddev"),
-    "output": ("--osl-stddev", "--prompt-output-tokens-stddev", "--output-tokens-stddev"),
-}
+def _set_level(command: Command, users: str | None, rate: str | None) -> None:
+    """Set users, or a rate with the most requests at once."""
+    command.options |= {"--rate": [rate]} if rate else {}
+    command.options |= {"--max-concurrency" if rate else "--users": [users]} if users else {}
 
 
-def _set_endpoint(value: str | None, command: Command) -> None:
-    if value is None:
-        return
-    if endpoint := _ENDPOINTS.get(value):
-        command.set("--endpoint", endpoint)
+def _set_pattern(command: Command) -> None:
+    """Settle what depends on the pattern: a trace has instants, and a rate a shape of its gaps."""
+    if "--trace" in command.options:
+        command.notes.append("--trace: its timestamps are milliseconds, its blocks of 512 tokens")
+        for option in ("--rate", "--input-tokens", "--output-tokens"):
+            command.leave_out(option, "the trace has its own")
+        if users := command.options.pop("--users", None):
+            command.set("--max-concurrency", *users)
+    if command.value("--arrivals") not in ("constant", "poisson", ""):
+        del command.options["--arrivals"]  # gamma, whose shape is 1 unless it is given
+    if command.value("--burstiness", "1") in ("1", "1.0"):
+        command.options.pop("--burstiness", None)
+    elif "--rate" in command.options:
+        command.set("--arrivals", "burst")
     else:
-        command.notes.append(f"{value}: no such endpoint here; choose one by --endpoint")
+        command.leave_out("--burstiness", "it shapes the gaps of a rate")
 
 
-def _set_prefix(prefix: str | None, suffix: str | None, command: Command) -> None:
-    """Set a shared prefix: elsewhere the input is what follows it, here it is both."""
-    if suffix:
-        command.set("--input-tokens", suffix)
-    rest = command.options.get("--input-tokens", ["1024"])[-1] or "0"
-    if prefix and prefix != "0":
-        command.set("--prefix-tokens", prefix)
-        command.set("--input-tokens", str(int(prefix) + int(rest)))
+def _set_lengths(command: Command) -> None:
+    """Settle lengths: drawn ones where there is a deviation; with a prefix, which here is a part of the input."""
+    prefix, several = command.value("--prefix-tokens", "0"), command.value("--turns", "1") != "1"
+    if prefix == "0" or several:
+        command.leave_out("--groups", "no prefix is shared")
+        command.leave_out("--prefix-tokens", "each turn repeats the earlier ones, and no other prefix")
+    for what in ("input", "output"):
+        lengths, tokens = f"--{what}-lengths", f"--{what}-tokens"
+        if _NOTHING.fullmatch(command.value(lengths, "0")):
+            command.options.pop(lengths, None)
+        elif tokens not in command.options or several or "--prefix-tokens" in command.options:
+            command.leave_out(lengths, "turns, and prompts with a prefix, have one length")
+        else:
+            command.set(lengths, f"normal:{command.value(tokens)},{command.value(lengths)}")
+            del command.options[tokens]
+    if "--prefix-tokens" in command.options:
+        command.set("--input-tokens", calculate(prefix, "+", command.value("--input-tokens", "128")))
+    if command.name == "run" and not {"--output-tokens", "--output-lengths", "--trace"} & command.options.keys():
+        command.notes.append(
+            "responses end by themselves there: here after 128 tokens at most, or give --output-tokens"
+        )
+        command.body.setdefault("ignore_eos", False)
 
 
-def _set_lengths(what: str, mean: list[str | None] | None, deviation: str | None, command: Command) -> None:
-    """Draw lengths around a mean, where there is a deviation."""
-    if deviation and deviation != "0" and mean:
-        command.set(f"--{what}-lengths", f"normal:{mean[-1]},{deviation}")
-        del command.options[f"--{what}-tokens"]
+def _set_source(
+    command: Command, source: str, *, hub: bool = False, split: str | None = None, traced: bool = False
+) -> None:
+    """Set a trace, a file, or what is a data set of the hub unless it looks like a file."""
+    if traced or not hub or _FILE.fullmatch(source):
+        command.set("--trace" if traced else "--file", source)
+    elif source.startswith("$"):
+        command.notes.append(f"{source}: write its value into the line")
+    else:
+        command.set("--dataset", f"{source}:{split}" if split else source)
 
 
-def _set_body(fields: Mapping[str, object], text: str | None, command: Command) -> None:
-    try:
-        added = json.loads(text) if text else {}
-    except ValueError:
+def _add_json(command: Command, text: str) -> None:
+    """Add the fields of a JSON object, which count before others."""
+    fields = _number(text)
+    if isinstance(fields, dict):
+        command.body |= fields
+    else:
         command.notes.append(f"{text}: expected a JSON object")
-        added = {}
-    if body := {**fields, **added}:
-        command.set("--extra-body", json.dumps(body))
 
 
 def _set_pairs(values: Values, command: Command, sign: str) -> None:
     """Set limits and headers, except a key."""
-    slos = [text.replace(":", "=") for group in values.get("--goodput", []) for text in group.split()]
+    slos = [text.replace(":", "=").partition("=") for group in values.get("--goodput", []) for text in group.split()]
     if slos:
-        command.set(
-            "--slo", *(f"{_SLOS.get(name, name)}={limit}" for name, _, limit in (one.partition("=") for one in slos))
-        )
+        command.set("--slo", *(f"{_SLOS.get(name, name)}={limit}" for name, _, limit in slos))
     headers = [text.partition(sign) for text in values.get("--header", [])]
-    if any(name.strip().lower() == _KEY for name, _, _ in headers):
-        command.notes.append(
-            "`--api-key-env VARIABLE` takes the place of the header with the key: no key in a command line"
-        )
-    if plain := [f"{name.strip()}: {value.strip()}" for name, _, value in headers if name.strip().lower() != _KEY]:
+    keys = [name for name, _, _ in headers if name.strip().lower() == "authorization" or names_secret(name.strip())]
+    if keys:
+        note = "`--api-key-env VARIABLE` takes the place of the header with the key: no key in a command line"
+        command.notes.append(note)
+    if plain := [f"{name.strip()}: {value.strip()}" for name, _, value in headers if name not in keys]:
         command.set("--header", *plain)
 
 
-def _number(text: str) -> object:
+def calculate(left: str, sign: str, right: str) -> str:
+    """A number made of two; of variables, the calculation for a shell.
+
+    Raises:
+        WrongValueError: One of them is neither.
+    """
+    try:
+        return str(_OPERATIONS[sign](int(left), int(right)))
+    except ValueError:
+        if "$" in left + right:
+            return f"$(({left} {sign} {right}))"
+        value, repair = f"{left} {sign} {right}", "correct it in the line."
+        raise WrongValueError(Problem("--like", value, "expected whole numbers.", repair)) from None
+
+
+def _number(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:

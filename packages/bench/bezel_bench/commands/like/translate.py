@@ -1,30 +1,28 @@
 """Command lines of other load clients as commands here: `run --like "vllm bench serve ..."`.
 
-Owns the reading of such a line, by the table of its client (clients.toml), and the text that is printed. Leaves out
-options that become several ones here (`bezel_bench.commands.like.compose`).
+Owns what each option of such a line becomes, by the table of its client (clients.toml), and the text that is printed.
+Leaves out the reading of the line (`.line`) and options that become several ones here (`.compose`).
 """
 
+import argparse
 import difflib
-import functools
-import itertools
+import re
 import shlex
-import tomllib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from bezel_base.credentials.names import option_names_secret
-from bezel_base.errors import Problem, WrongValueError
-from bezel_bench.commands.like.compose import Command, compose
-from bezel_bench.commands.table import shared_table
+from bezel_base.errors import UserError, redact
+from bezel_bench.commands.like.compose import READ, Command, Values, compose
+from bezel_bench.commands.like.line import Option, clients, read_line, rows_of
+from bezel_bench.commands.measure.load_options import load_of
+from bezel_bench.commands.measure.usage import RULES, draft_target
+from bezel_bench.commands.table import PROGRAM, shared_table
 
 _LIKE = "--like"
-
-
-@functools.cache
-def clients() -> Mapping[str, Any]:
-    """The other clients by their names, each with `title`, `words`, `flags` and `rows`."""
-    return tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
+_OPEN = re.compile(r"[$<{`]")
+"""What begins a part of a value that the reader of a line is to fill in, or a shell."""
+_VARIABLE = re.compile(r'"(\$\w+|\$\{\w+\})"')
 
 
 def show_like(program: str, line: str) -> str:
@@ -37,88 +35,118 @@ def show_like(program: str, line: str) -> str:
     Raises:
         WrongValueError: It is of no known client, or cannot be read.
     """
-    command = translate(line)
-    command_line = [*program.split()[:-1], command.name]
-    for name, values in command.options.items():
-        command_line += [word for value in values for word in ([name] if value is None else [name, value])]
-    return "\n".join([shlex.join(command_line), *(f"# {note}" for note in command.notes)]) + "\n"
+    commands = translate(line)
+    texts = []
+    for number, command in enumerate(commands, 1):
+        if len(commands) > 1 and (out := command.options.get("--out")):
+            command.set("--out", re.sub(r"(\.json)?$", f"-{number}.json", str(out[-1]), count=1))
+        arguments = _arguments(command)
+        if not program.startswith(PROGRAM):
+            arguments.append("--public")  # no other client has an identity token
+        texts.append(" ".join([*program.split()[:-1], *map(_quote, arguments)]))
+    notes = dict.fromkeys(redact(note) for command in commands for note in command.notes)
+    return "\n".join([*texts, *(f"# {' '.join(note.split())}" for note in notes)]) + "\n"
 
 
-def translate(line: str) -> Command:
-    """The command here of a command line of another client.
+def translate(line: str) -> list[Command]:
+    """The commands here of a command line of another client: one for each of its loads.
 
     Raises:
         WrongValueError: It is of no known client, or cannot be read.
     """
-    try:
-        arguments = shlex.split(line.replace("\\\n", " "))
-    except ValueError as error:
-        raise WrongValueError(Problem(_LIKE, None, f"the line cannot be read: {error}.", "quote it whole.")) from None
-    head = [Path(part).name for part in itertools.takewhile(lambda part: not part.startswith("-"), arguments)]
-    name = next((name for name, client in clients().items() if set(client["words"]) & set(head)), None)
-    if name is None:
-        names = ", ".join(client["title"].partition(" 0")[0].replace("`", "") for client in clients().values())
-        shown = " ".join(head) or None
-        raise WrongValueError(Problem(_LIKE, shown, "no known client is called so.", f"begin with one of: {names}."))
-    client = clients()[name]
-    command = Command()
-    composed: dict[str, list[str]] = {}
-    rows = {option: row for row in client["rows"] for option in row["options"]}
-    for option, values in _options(arguments[len(head) :], client["flags"], parts=name == "guidellm"):
-        row = rows.get(option)
+    client, loads, notes = read_line(line, _LIKE)
+    return [_translate_load(client, options, notes) for options in loads]
+
+
+def _translate_load(client: str, options: list[Option], notes: list[str]) -> Command:
+    command, composed, rows = Command(notes=[*notes]), Values(), rows_of(client)
+    dataset, order = (dict(options).get("--dataset-name") or ["random"])[-1].replace("_", "-"), [*rows]
+    dataset = "random" if dataset.startswith("$") else dataset
+    # Of two options that become one here, the later in the table counts.
+    for option, values in sorted(options, key=lambda each: order.index(each[0]) if each[0] in rows else -1):
+        row, value = _row(rows, option), values[-1] if values else ""
+        shown = option if option_names_secret(option) else " ".join([option, *values])
         if row is None:
             near = next(iter(difflib.get_close_matches(option, rows, n=1)), "")
-            command.notes.append(f"{option}: unknown" + (f"; perhaps {near}" if near else ""))
+            command.notes.append(f"{shown}: unknown" + (f"; perhaps {near}" if near else ""))
+        elif "field" in row and option != "--extra-body":
+            command.add_field(option.removeprefix(row["field"]).replace("-", "_"), value)
         elif row.get("composed"):
             composed.setdefault(option, []).extend(values)
-        elif "here" in row:
-            command.options[row["here"]] = [_scale(values[-1] if values else "", row.get("scale"))]
+        elif "here" in row and dataset.startswith(row.get("of", "")):
+            _set(command, row, shown, value)
         else:
-            shown = "" if option_names_secret(option) else "".join(f" {value}" for value in values)
-            command.notes.append(f"{option}{shown}: {row.get('does') or 'no counterpart: ' + row['why']}")
-    compose(name, composed, command)
-    _leave_out_others(command)
+            why = f"no counterpart: {row.get('why', 'of another data set')}"
+            command.notes.append(f"{shown}: {row.get('does') or why}")
+    defaults = clients()[client]["defaults"]
+    compose(client, composed, command, next((defaults[name] for name in defaults if dataset.startswith(name)), {}))
+    _settle(command)
     return command
 
 
-def _leave_out_others(command: Command) -> None:
-    """Note the options that the command here does not take: a sweep elsewhere has those of a single load."""
-    taken = shared_table().arguments_of(command.name)
-    for option in [option for option in command.options if option not in taken]:
-        values = " ".join(str(value) for value in command.options.pop(option))
-        command.notes.append(f"{option} {values}: not of `{command.name}`; `run` has it")
+def _row(rows: Mapping[str, Mapping[str, Any]], option: str) -> Mapping[str, Any] | None:
+    """The row of an option, or that of the option of whose value it is a part: `--extra-body.top_k`."""
+    while option not in rows and "." in option:
+        option = option.rpartition(".")[0]
+    return rows.get(option)
 
 
-def _options(arguments: Sequence[str], flags: Sequence[str], *, parts: bool) -> list[tuple[str, list[str]]]:
-    """The options of a line in their order, each with its values; with `parts`, each part of a value as its own."""
-    options: list[tuple[str, list[str]]] = []
-    for typed in arguments:
-        word = _SHORT.get(typed, typed)
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            options.append((name.replace("_", "-"), [value] if equals else []))
-        elif options and options[-1][0] not in flags:
-            options[-1][1].append(word)
-    if not parts:
-        return options
-    apart: list[tuple[str, list[str]]] = []
-    for name, values in options:
-        pairs = [part for value in values for part in value.split(",") if "=" in part]
-        if name in _IN_PARTS and pairs:
-            apart += [(f"{name} {key}", [value]) for key, _, value in (pair.partition("=") for pair in pairs)]
-        else:
-            apart.append((name, values))
-    return apart
+def _set(command: Command, row: Mapping[str, Any], shown: str, value: str) -> None:
+    """Set the one option of a row."""
+    if (names := row.get("names")) and (value := names.get(typed := value.strip("/"), "")) == "":
+        command.notes.append(f"{shown}: no {typed} here; choose {row['here']}")
+        return
+    if (scale := row.get("scale")) and re.fullmatch(r"[\d.]+", value):
+        value = f"{float(value) * scale:g}"
+    elif scale:
+        command.notes.append(f"{shown}: give {row['here']} that times {scale:g}")
+        return
+    before = command.value(row["here"], value)
+    if before != value:
+        command.notes.append(f"{row['here']} {before}: {shown} counts")
+    command.set(row["here"], value)
 
 
-_SHORT = {"-m": "--model", "-u": "--url", "-H": "--header", "-c": "--config", "-l": "--label", "-f": "--config"}
-_IN_PARTS = ("--backend", "--profile", "--constraint", "--data", "--seed")
+def _settle(command: Command) -> None:
+    """Note what the command here does not take, and what it would refuse.
+
+    Raises:
+        UserError: A value is not of the option's kind.
+    """
+    arguments = shared_table().arguments_of(command.name)
+    for option in [option for option in command.options if option not in arguments]:
+        command.leave_out(option, f"not of `{command.name}`; `run` has it")
+    chosen_values = {option.lstrip("-").replace("-", "_"): values[-1] for option, values in command.options.items()}
+    chosen = argparse.Namespace(**shared_table().defaults_of(command.name) | {"endpoint": "chat"} | chosen_values)
+    chosen.trace, chosen.file = (
+        None,
+        chosen_values.get("file") or chosen_values.get("dataset"),
+    )  # not read: they may be elsewhere
+    for rule in RULES[command.name]:
+        if rule.option in chosen_values and rule.is_ignored(chosen):
+            command.leave_out(f"--{rule.option.replace('_', '-')}", rule.consequence)
+    values = [str(value) for name, values in command.options.items() if name != "--extra-body" for value in values]
+    if "--url" not in command.options:
+        command.notes.append("the line has no address: add --url")
+    elif not any(map(_OPEN.search, values)):
+        options = shared_table().parser(PROGRAM).read(_arguments(command))
+        options.endpoint = options.endpoint or "chat"
+        if command.name == "run" and not READ & command.options.keys():
+            try:
+                load_of(options, draft_target(options))
+            except UserError as error:
+                command.notes += [f"this load is refused: {problem}" for problem in error.problems]
 
 
-def _scale(value: str, scale: float | None) -> str:
-    if scale is None:
-        return value
-    try:
-        return f"{float(value) * scale:g}"
-    except ValueError:
-        return value
+def _arguments(command: Command) -> list[str]:
+    arguments, order = [command.name], [*shared_table().arguments_of(command.name)]
+    for name in sorted(command.options, key=order.index):
+        arguments += [word for value in command.options[name] for word in ([name] if value is None else [name, value])]
+    return arguments
+
+
+def _quote(word: str) -> str:
+    """A word for a shell, in which its variables count."""
+    if "$" not in word and "`" not in word:
+        return shlex.quote(word)
+    return '"' + re.sub(r'(["\\])', r"\\\1", _VARIABLE.sub(r"\1", word)) + '"'
