@@ -120,6 +120,19 @@ def sent_by(sender: Quiet, arguments: list[str]) -> int:
 
 
 @pytest.mark.slow
+def test_an_interrupt_of_the_warm_up_ends_the_command_before_its_load(server: Server, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    arguments = command(server, out, "--requests", "8", "--warmup", "30")
+    after(server, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(KeyboardInterrupt):
+        sent_by(Quiet(), arguments)
+    assert len(prompts(server)) <= 8
+    assert not [*tmp_path.iterdir()], "nothing was measured, so nothing is left to continue from"
+    assert sent_by(Quiet(), arguments) == 0
+    assert read_result(out).cells[0].requests == 8
+
+
+@pytest.mark.slow
 def test_interrupted_run_keeps_whole_repeats_and_measures_the_others(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

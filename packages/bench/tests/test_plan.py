@@ -80,6 +80,8 @@ def test_what_is_no_load_is_said_to_be_none(text: str) -> None:
         ({"stop": Stop(seconds=float("inf"))}, "--seconds = inf"),
         ({"deadline_seconds": 0.0}, "--deadline = 0"),
         ({"ramp_seconds": -1.0}, "--ramp = -1"),
+        ({"ramp_seconds": 3.0, "stop": Stop(seconds=2.0)}, "before its last users begin"),
+        ({"pattern": Constant(1.0), "max_in_flight": 2, "workers": 3}, "--max-in-flight = 2"),
         ({"workers": 0}, "--workers = 0"),
         ({"prompts": PromptPlan(output_tokens=0)}, "--output-tokens = 0"),
         ({"prompts": PromptPlan(input_tokens=0)}, "--input-tokens = 0"),

@@ -111,8 +111,8 @@ class Sender:
         self._most_failed = math.inf if load.max_failed_share is None else load.max_failed_share
         # Requests that are due and wait for a place, of those that this worker may have under way.
         self._due_later: deque[ResponseBuffer] = deque()
-        self._waited, self._places = 0, _places(load, worker)
-        self._most_at_once = math.inf if load.max_in_flight is None else load.max_in_flight / load.workers
+        self._waited, self._places = 0, _share(load.max_concurrency, load, worker)
+        self._most_at_once = _share(load.max_in_flight, load, worker)
         self._most_failing = max(_FAILURES_IN_A_ROW, _FAILURES_A_USER * len(self._users))
         self._think = round(load.think_seconds * _SECOND)
 
@@ -276,8 +276,6 @@ class Sender:
     def _prepare(self, plan: Iterator[float]) -> None:
         """Make the open loop's next request, before it is due."""
         at = next(plan, None)
-        if len(self._asking) + len(self._pool.waiting) >= self._most_at_once and at is not None:
-            self._crowd, at = len(self._asking) + len(self._pool.waiting), None
         if at is None or self._ends:
             self._coming = 0
             return
@@ -289,6 +287,9 @@ class Sender:
         self._loop.at(sample.planned, partial(self._due, answer, plan))
 
     def _due(self, answer: ResponseBuffer, plan: Iterator[float]) -> None:
+        if (under_way := len(self._asking) + len(self._pool.waiting)) >= self._most_at_once:
+            self._crowd, self._coming = under_way, 0
+            return
         self._send(answer)
         self._prepare(plan)
 
@@ -346,20 +347,20 @@ class Sender:
 
     def _has_more(self, answer: ResponseBuffer) -> bool:
         """Whether more is to be sent after a response; else each awaited request has its own deadline."""
-        if self._conversation * self._bodies.turns >= self._limit or not self._coming:
-            return False
-        return answer.user is None or answer.user.present(answer.at - self._began) is not None
+        planned = self._coming and self._conversation * self._bodies.turns < self._limit
+        present = answer.user is None or answer.user.present(answer.at - self._began) is not None
+        return not self._ends and bool(self._due_later or (planned and present))
 
     def _finish(self, answer: ResponseBuffer) -> None:
         self._done += 1
         status, failure = answer.sample.status, answer.failure[0]
         if status == _OK and not (answer.cut or failure):
             self._failing = 0
-        elif failure != kinds.CANCELLED:
+        elif failure != kinds.CANCELLED and not self._ends:
             self._failing += 1
             self._failed += 1
             if self._failed > self._most_failed * max(self._done, _LEAST_ENDED) and self._has_more(answer):
-                self._failed_share, self._ends = self._failed_share or self._failed / self._done, True
+                self._failed_share, self._ends = self._failed / self._done, True
             if self._failing >= self._most_failing and self._has_more(answer):
                 self._fails = self._ends = True
         if self._rest:
@@ -430,11 +431,9 @@ def gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
-def _places(load: Load, worker: int) -> float:
-    """Return the requests that a worker may have under way at once: its share of the load's."""
-    if load.max_concurrency is None:
-        return math.inf
-    return load.max_concurrency // load.workers + (worker < load.max_concurrency % load.workers)
+def _share(most: int | None, load: Load, worker: int) -> float:
+    """Return a worker's share of the most requests that a load may have under way at once; infinite without a limit."""
+    return math.inf if most is None else most // load.workers + (worker < most % load.workers)
 
 
 def _ahead(load: Load) -> int:

@@ -259,6 +259,7 @@ def _warm_up(
     """Send requests like those of the load, with prompts of their own, that count in no figure; return a note.
 
     Raises:
+        KeyboardInterrupt: The user ended them, and so the command.
         UserError: They cannot be sent.
     """
     stop = warm.stop
@@ -266,6 +267,8 @@ def _warm_up(
     show(f"warms the server up with {amount} of its load")
     bodies = make_prompts(warm, reached.ask, vocabulary).bodies
     measured = (sender.send if sender else run_load)(warm, bodies, reached.headers, show)
+    if measured.client.interrupted:
+        raise KeyboardInterrupt
     failed = sum(bool(sample.failure) for sample in measured.samples)
     note = f"{format_count(len(measured.samples), 'warm-up requests')} sent before the load, counted in no figure"
     return f"{note}; {failed} of them failed" if failed else note

@@ -53,10 +53,10 @@ def problems(load: Load) -> list[Problem]:
         *_pattern_problems(load.pattern),
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
+        *_user_problems(load),
         *_url_problems(load),
         *_failure_problems(load),
         *_crowd_problems(load),
-        *_concurrency_problems(load),
         *_media_problems(load),
         *_computing_problems(load),
         *_body_problems(load),
@@ -74,18 +74,24 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
     if not 0 < load.deadline_seconds < math.inf:
         consequence = "no response could be complete in time."
         yield Problem("--deadline", f"{load.deadline_seconds:g}", consequence, "give more than 0, e.g. 300.")
-    if not 0 <= load.ramp_seconds < math.inf:
-        yield Problem("--ramp", f"{load.ramp_seconds:g}", "the users could not start in that time.", "give 0 or more.")
-    if not 0 <= load.think_seconds < math.inf:
-        yield Problem("--think-time", f"{load.think_seconds:g}", "no user could wait so long.", "give 0 or more.")
-    if load.think_seconds and not is_closed(load.pattern):
-        consequence = "requests of a rate wait for no response, so no user thinks about one."
-        yield Problem("--think-time", f"{load.think_seconds:g}", consequence, "give users instead of a rate.")
     if load.workers < 1:
         yield Problem("--workers", load.workers, "no process would send the load.", _ONE_OR_MORE)
     if (load.prompts.kind == "multi_turn" or load.prompts.turns > 1) and not is_closed(load.pattern):
         consequence = "turns wait for each other, so no rate can be promised for them."
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
+
+
+def _user_problems(load: Load) -> Iterator[Problem]:
+    if not 0 <= load.ramp_seconds < math.inf:
+        yield Problem("--ramp", f"{load.ramp_seconds:g}", "the users could not start in that time.", "give 0 or more.")
+    elif load.stop.seconds is not None and load.ramp_seconds > load.stop.seconds:
+        consequence = f"with --seconds {load.stop.seconds:g} the load would end before its last users begin."
+        yield Problem("--ramp", f"{load.ramp_seconds:g}", consequence, "give at most --seconds.")
+    if not 0 <= load.think_seconds < math.inf:
+        yield Problem("--think-time", f"{load.think_seconds:g}", "no user could wait so long.", "give 0 or more.")
+    if load.think_seconds and not is_closed(load.pattern):
+        consequence = "requests of a rate wait for no response, so no user thinks about one."
+        yield Problem("--think-time", f"{load.think_seconds:g}", consequence, "give users instead of a rate.")
 
 
 def _url_problems(load: Load) -> Iterator[Problem]:
@@ -110,31 +116,20 @@ def _failure_problems(load: Load) -> Iterator[Problem]:
 
 
 def _crowd_problems(load: Load) -> Iterator[Problem]:
-    most = load.max_in_flight
-    if most is None:
-        return
-    if most < 1:
-        yield Problem("--max-in-flight", most, _NOTHING, _ONE_OR_MORE)
-    if is_closed(load.pattern):
-        consequence = "users of a closed loop never have more requests under way than there are users."
-        yield Problem("--max-in-flight", most, consequence, "give a --rate, or leave it out.")
-
-
-def _concurrency_problems(load: Load) -> Iterator[Problem]:
-    most, option = load.max_concurrency, "--max-concurrency"
-    if most is None:
-        return
-    if most < 1:
-        yield Problem(option, most, _NOTHING, _ONE_OR_MORE)
-    elif most < load.workers:
-        consequence = f"each of {load.workers} sending processes has a share of it, and some would send nothing."
-        yield Problem(option, most, consequence, f"give {load.workers} or more, or fewer --workers.")
-    if is_closed(load.pattern):
-        consequence = "users of a closed loop never have more requests under way than there are users."
-        yield Problem(option, most, consequence, "give a --rate, or leave it out.")
-    if load.max_in_flight is not None:
+    for option, most in (("--max-in-flight", load.max_in_flight), ("--max-concurrency", load.max_concurrency)):
+        if most is None:
+            continue
+        if most < 1:
+            yield Problem(option, most, _NOTHING, _ONE_OR_MORE)
+        elif most < load.workers:
+            consequence = f"each of {load.workers} sending processes has a share of it, and some would send nothing."
+            yield Problem(option, most, consequence, f"give {load.workers} or more, or fewer --workers.")
+        if is_closed(load.pattern):
+            consequence = "users of a closed loop never have more requests under way than there are users."
+            yield Problem(option, most, consequence, "give a --rate, or leave it out.")
+    if load.max_in_flight is not None and load.max_concurrency is not None:
         consequence = "--max-in-flight ends the load where this option lets requests wait."
-        yield Problem(option, most, consequence, "leave out one of them.")
+        yield Problem("--max-concurrency", load.max_concurrency, consequence, "leave out one of them.")
 
 
 def _media_problems(load: Load) -> Iterator[Problem]:

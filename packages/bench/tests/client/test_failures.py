@@ -24,7 +24,7 @@ from bench_support.wire import (
     stream,
 )
 from bezel_base.errors import UserError
-from bezel_bench.load.plan import Closed, Constant
+from bezel_bench.load.plan import Closed, Constant, Replay
 
 pytestmark = pytest.mark.slow
 
@@ -310,8 +310,23 @@ def test_open_loop_stops_sending_at_its_limit_and_awaits_the_rest() -> None:
     with serving(slow) as wire:
         measured = send(wire.url, 2000, Constant(1000.0), max_in_flight=20)
     assert {sample.failure for sample in measured.samples} == {""}
-    assert 20 <= len(measured.samples) <= 25
-    assert measured.client.crowd >= 20
+    assert (len(measured.samples), measured.client.crowd) == (20, 20)
+
+
+def test_senders_together_keep_the_limit_of_requests_under_way() -> None:
+    async def hang(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.5)
+        await good(asked, writer)
+
+    with serving(hang) as wire:
+        measured = send(wire.url, 400, Constant(1000.0), max_in_flight=5, workers=2)
+    assert (len(measured.samples), measured.client.crowd) == (5, 5)
+
+
+def test_a_limit_of_one_request_under_way_ends_no_load_of_short_responses() -> None:
+    with serving(good) as wire:
+        measured = send(wire.url, 3, Constant(4.0), max_in_flight=1)
+    assert (len(measured.samples), measured.client.crowd) == (3, 0)
 
 
 def test_requests_of_a_rate_wait_for_a_place_and_latencies_hold_it() -> None:
@@ -334,6 +349,27 @@ def test_requests_of_a_rate_wait_for_a_place_and_latencies_hold_it() -> None:
     assert last.sent - last.planned >= 60_000_000
     # The wait is the server's: the client was in time.
     assert last.begun - last.planned < last.sent - last.begun
+
+
+@pytest.mark.parametrize(("share", "least"), [(None, 200), (0.2, 11)])
+def test_requests_that_wait_for_a_place_are_not_sent_to_a_failing_server(share: float | None, least: int) -> None:
+    pattern = Replay((0.0,) * 1500)
+    with serving(failing()) as wire:
+        measured = send(wire.url, None, pattern, max_concurrency=4, max_failed_share=share)
+        assert least <= len(wire.asked) < least + 8
+    assert len(measured.samples) == 1500
+    assert bool(measured.client.failed_share) == (share is not None)
+    assert measured.client.failing_requests == (0 if share else 200)
+
+
+def test_requests_that_wait_for_a_place_are_not_sent_to_a_hanging_server() -> None:
+    async def hang(_: WireRequest, __: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(5)
+
+    with serving(hang) as wire:
+        measured = send(wire.url, None, Replay((0.0,) * 9), max_concurrency=1, deadline_seconds=0.3)
+        assert len(wire.asked) == 1
+    assert measured.client.silent_seconds >= 0.3
 
 
 def test_an_open_loop_with_enough_places_lets_no_request_wait() -> None:
