@@ -25,6 +25,7 @@ MODULES: Final = (
     "client.silence",
     "client.sse_template",
     "client.stream",
+    "load.patterns",
     "result.sample",
     "result.spill",
 )

@@ -13,6 +13,7 @@ import errno
 import os
 import socket
 import struct
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -37,13 +38,13 @@ _FIRST, _ONE_OF = 512, 127
 # Bytes that leave without waiting for the server: 10 segments (RFC 6928). The rest of a request is the network's.
 _FLIGHT: Final = 14_000
 _TIMESPEC: Final = struct.Struct("qq")
-_timespec: Final = _TIMESPEC.unpack
+_timespec: Final[Callable[[bytes], tuple[int, int]]] = _TIMESPEC.unpack
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
 # Size of the one receive buffer of a process: a piece is copied out of it before the next is read.
 _MOST: Final = 1024 * 1024
 _BYTES: Final = bytearray(_MOST)
 _BUFFER: Final = memoryview(_BYTES)
-_BUFFERS: Final = (_BUFFER,)
+_BUFFERS: Final[Sequence[memoryview]] = (_BUFFER,)
 # An event's end, then its frame's end. A body ends before the latter, so data with this end stops between two frames.
 _EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
 _FIRST_FINAL: Final = 200

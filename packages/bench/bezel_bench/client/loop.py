@@ -143,7 +143,7 @@ class Loop:
                     self.since = now = woken
             for file, event in happened:
                 # A socket served earlier in this round may have closed this one.
-                if ready := watched.get(file):
+                if (ready := watched.get(file)) is not None:
                     ready(event)
             if len(happened) < _BATCH:
                 # All that had arrived by then was read.

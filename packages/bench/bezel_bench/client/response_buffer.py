@@ -43,9 +43,8 @@ class ResponseBuffer:
 
     def __init__(self, sample: Sample, body: bytes, user: User | None = None, *, keeps: bool = False) -> None:
         self.sample, self.body, self.user = sample, body, user
-        self.queued = False
+        self.queued = self.cut = False
         self.at = 0
-        self.cut = False
         self.failure = ("", "")
         self.reader = AnswerReader(sample, keeps=keeps)
         self.instants: list[int] = []

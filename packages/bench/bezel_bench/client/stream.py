@@ -6,7 +6,7 @@ stores them until it has time, so that reading one response delays no other. Eve
 `bezel_bench.client.sse_template`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -44,11 +44,10 @@ class AnswerReader:
     def __init__(self, sample: Sample, *, keeps: bool = False) -> None:
         self.sample = sample
         self.texts: list[str] | None = [] if keeps else None
-        self._is_stream = False
         self._document: list[bytes] = []
         self.rest = b""
         self.since: dict[int, int] = {}
-        self._ended = False
+        self._is_stream = self._ended = False
         # Embeddings or ranks came, of a request for no token.
         self._computed = False
         self._usage: Any = None
@@ -57,9 +56,10 @@ class AnswerReader:
         self.alike: Alike | None = None
         self._lessons = 0 if keeps else _LESSONS
 
-    def feed(self, instants: Iterable[int], pieces: Iterable[bytes]) -> None:
+    def feed(self, instants: list[int], pieces: list[bytes]) -> None:
         """Read pieces of the body, in order, each with the instant (ns) of its arrival; no piece is empty."""
-        for at, piece in zip(instants, pieces, strict=True):
+        for number, piece in enumerate(pieces):
+            at = instants[number]
             if not self._is_stream:
                 if self._document or self.sample.status != 200 or piece[0] not in _BEGINS_STREAM:
                     self._document.append(piece)
@@ -113,7 +113,7 @@ class AnswerReader:
             self._end()
             return
         try:
-            event = orjson.loads(data)
+            event: dict[str, Any] = orjson.loads(data)
             if event.get("error") or event.get("object") == "error":
                 self._fail(kinds.ERROR_IN_STREAM, error_text(event))
                 return
@@ -132,7 +132,7 @@ class AnswerReader:
     def _choices(self, at: int, choices: Sequence[dict[str, Any]], data: bytes) -> None:
         content = text = call = False
         for choice in choices:
-            delta = choice.get("delta")
+            delta: dict[str, Any] | None = choice.get("delta")
             if self.texts is not None:
                 self.texts.append(str((choice.get("text") if delta is None else delta.get("content")) or ""))
             if delta is None:

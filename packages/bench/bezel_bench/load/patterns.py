@@ -83,8 +83,9 @@ def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
     dice = random.Random(seed)  # noqa: S311 - gaps, no secrets
     match pattern:
         case Constant(rate):
-            # Multiplied, not summed: no rounding error accumulates up to the millionth.
-            return (number / rate for number in itertools.count())
+            # Multiplied, not summed: no rounding error accumulates up to the millionth. (`map`, as the compiler makes a
+            # list of a generator expression.)
+            return map(lambda number: number / rate, itertools.count())  # noqa: C417
         case Poisson(rate):
             return _instants_of_gaps(lambda: dice.expovariate(rate))
         case Burst(rate, burstiness):
@@ -97,7 +98,7 @@ def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
 
 
 def _instants_of_gaps(gap: Callable[[], float]) -> Iterator[float]:
-    return itertools.accumulate(gap() for _ in itertools.count())
+    return itertools.accumulate(iter(gap, None))
 
 
 def _instants_of_stages(stages: Iterable[Stage]) -> Iterator[float]:

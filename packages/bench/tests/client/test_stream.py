@@ -24,7 +24,7 @@ def read(*pieces: bytes, status: int = 200, cut: bool = False) -> Sample:
     """Pieces arrive at 10, 20, ...; the answer ends 10 after the last."""
     reader = AnswerReader(Sample(0, status=status))
     for number, piece in enumerate(pieces, 1):
-        reader.feed((number * 10,), (piece,))
+        reader.feed([number * 10], [piece])
     return reader.finish(len(pieces) * 10 + 10, cut=cut)
 
 
@@ -311,7 +311,7 @@ def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(texts: list[st
     reader = AnswerReader(Sample(0, status=200))
     for at, piece in enumerate(pieces, 1):
         # No two begin alike: each goes to the parser.
-        reader.feed((at,), (piece.replace(b"{", b'{"number":%d,' % at, 1),))
+        reader.feed([at], [piece.replace(b"{", b'{"number":%d,' % at, 1)])
     expected = reader.finish(answer.at)
     expected.done = answer.at
     if expected.failure == "bad_json":
