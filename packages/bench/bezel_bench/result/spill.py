@@ -9,7 +9,6 @@ import contextlib
 import os
 from array import array
 from dataclasses import fields
-from operator import attrgetter
 from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Final
@@ -21,12 +20,20 @@ from bezel_bench.result.sample import ClientHealth, Measured, Sample
 _EVERY_NS: Final = 1_000_000_000
 _MAX_BYTES: Final = 65_536
 _NAMES: Final = tuple(field.name for field in fields(Sample) if field.name != "chunks")
-_values: Final = attrgetter(*_NAMES)
 
 
 def line_of(sample: Sample) -> bytes:
     """Return a sample as one line of JSON: its fields in their order, then the instants of its chunks."""
-    return orjson.dumps([*_values(sample), sample.chunks.tolist()]) + b"\n"
+    # Named one by one: `attrgetter` takes twice as long.
+    values = [
+        sample.index, sample.worker, sample.user, sample.turn, sample.group,
+        sample.planned, sample.begun, sample.sent, sample.departed,
+        sample.first_after, sample.first, sample.first_content, sample.last, sample.done,
+        sample.status, sample.failure, sample.detail,
+        sample.prompt_tokens, sample.output_tokens, sample.cached_tokens, sample.reasoning_tokens, sample.asked_tokens,
+        sample.chunks.tolist(),
+    ]  # fmt: skip
+    return orjson.dumps(values) + b"\n"
 
 
 def sample_of(row: list[Any]) -> Sample:

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
+from array import array
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from bench_support.runs import failed_sample, good_sample
@@ -18,7 +20,7 @@ from bezel_bench.client.load_engine import run_load
 from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
 from bezel_bench.load.plan import Closed
 from bezel_bench.result.sample import Sample
-from bezel_bench.result.spill import Spill, read_spilled
+from bezel_bench.result.spill import Spill, line_of, read_spilled, sample_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -55,6 +57,15 @@ def test_what_is_kept_is_what_was_measured(tmp_path: Path) -> None:
     assert kept is not None
     assert [asdict(one) for one in kept.samples] == [asdict(one) for one in samples]
     assert (kept.began, kept.ended, kept.client.interrupted) == (4_000, max(one.done for one in samples), True)
+
+
+def test_each_field_is_made_and_kept_under_its_own_name() -> None:
+    values: dict[str, Any] = {field.name: number for number, field in enumerate(fields(Sample))}
+    values |= {"failure": "reset", "detail": "broken", "chunks": array("q", [31, 32])}
+    sample = Sample(**values)
+    assert {name: getattr(sample, name) for name in values} == values
+    assert sample_of(orjson.loads(line_of(sample))) == sample
+    assert sample_of(orjson.loads(line_of(replace(sample, last=sample.done, done=sample.last)))) != sample
 
 
 def test_a_line_that_a_kill_tore_is_left_out_and_no_line_is_no_load(tmp_path: Path) -> None:
