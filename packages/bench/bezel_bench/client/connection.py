@@ -13,7 +13,7 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -40,11 +40,8 @@ _FLIGHT: Final = 14_000
 _TIMESPEC: Final = struct.Struct("qq")
 _timespec: Final[Callable[[bytes], tuple[int, int]]] = _TIMESPEC.unpack
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
-# Size of the one receive buffer of a process: a piece is copied out of it before the next is read.
-_MOST: Final = 1024 * 1024
-_BYTES: Final = bytearray(_MOST)
-_BUFFER: Final = memoryview(_BYTES)
-_BUFFERS: Final[Sequence[memoryview]] = (_BUFFER,)
+# Bytes of one read. Of more than glibc's 128 KiB, each read would map memory of its own.
+_MOST: Final = 64 * 1024
 # An event's end, then its frame's end. A body ends before the latter, so data with this end stops between two frames.
 _EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
 _FIRST_FINAL: Final = 200
@@ -196,8 +193,8 @@ class Connection:
             return
         try:
             try:
-                if size := made.recv_into(_BUFFER):
-                    tls.take(_BUFFER[:size])
+                if records := made.recv(_MOST):
+                    tls.take(records)
                 else:
                     raise ConnectionResetError(errno.ECONNRESET, "the server closed during the TLS handshake")
             except BlockingIOError:
@@ -266,17 +263,17 @@ class Connection:
         if made is None:
             return
         try:
-            size, stamps, _, _ = made.recvmsg_into(_BUFFERS, _ROOM)
+            data, stamps, _, _ = made.recvmsg(_MOST, _ROOM)
         except BlockingIOError:
             self._take_stamp(event)
             return
         except OSError as error:
             self._end(error)
             return
-        if not size:
+        if not data:
             self._end(None)
             return
-        if event & ENDS or size == _MOST:
+        if event & ENDS or len(data) == _MOST:
             # There is more, and the edge-triggered event fires only once.
             self._take_stamp(event)
             self._watch()
@@ -291,15 +288,15 @@ class Connection:
             self._loop.stamped = False
         # Frames counted here bypass the parser, which stays between two frames.
         frames = self._frames
-        if frames is not None and frames.frame(at, _BYTES, size):
+        if frames is not None and frames.frame(at, data):
             return
         self._stamp, self._frames = at, None
         if self._tls is None:
-            self._parse(_BUFFER[:size])
+            self._parse(data)
         else:
-            self._decrypt(self._tls, _BUFFER[:size])
+            self._decrypt(self._tls, data)
 
-    def _decrypt(self, tls: "Tls", records: memoryview) -> None:
+    def _decrypt(self, tls: "Tls", records: bytes) -> None:
         tls.take(records)
         try:
             for data in tls.plain():

@@ -13,13 +13,13 @@ _TEXT: Final = re.compile(rb'"(?:content|text|reasoning|reasoning_content)":"([^
 # A non-empty JSON string of ASCII, with its escapes except the numeric ones.
 _PLAIN: Final = re.compile(rb'(?:[ !#-\[\]-~]|\\["\\/bfnrt])[ !#-\[\]-~]*(?:\\["\\/bfnrt][ !#-\[\]-~]*)*').fullmatch
 _CRLF: Final = b"\r\n"
+# No byte that stands for itself in a JSON string is changed by it, and every other one is.
+_OTHERS_CHANGED: Final = bytes(byte if 32 <= byte < 127 and byte not in b'"\\' else byte ^ 1 for byte in range(256))
 # A server may name a text twice: `reasoning` and `reasoning_content`, or `content` and `text`.
 _MOST_TEXTS: Final = 2
 
-# Size lines of frames of the usual sizes, with their length (RFC 9112, section 7.1).
-_SIZE_LINES: Final = {
-    len(line) + size + len(_CRLF): (line, len(line)) for size in range(1, 2048) for line in (b"%x\r\n" % size,)
-}
+# Size lines of frames by the size of the whole frame, of the usual sizes (RFC 9112, section 7.1).
+_SIZE_LINES: Final = {len(line) + size + len(_CRLF): line for size in range(1, 2048) for line in (b"%x\r\n" % size,)}
 
 
 class Alike:
@@ -57,35 +57,33 @@ class Alike:
 
     def event(self, at: int, event: bytes) -> bool:
         """Count the arrived bytes if they are one matching event, line ends included; return whether they were."""
-        size = len(event)
         if event.startswith(self._before) and event.endswith(self._after):
-            return self._texts(at, event, self._before_size, size - len(self._after))
+            return self._texts(at, event[self._before_size : len(event) - len(self._after)])
         return False
 
-    def frame(self, at: int, data: bytearray, size: int) -> bool:
+    def frame(self, at: int, data: bytes) -> bool:
         """Count the arrived bytes if they are one frame of "chunked" with one matching event; return whether they were.
 
         Args:
             at: The instant (ns).
-            data: Buffer that begins with the arrived bytes.
-            size: The number of arrived bytes.
+            data: All that arrived.
         """
-        usual = _SIZE_LINES.get(size)
-        if usual is None:
-            return False
-        line, begin = usual
-        if data.startswith(line) and data.startswith(self._before, begin) and data.endswith(self._frame_end, 0, size):
-            return self._texts(at, data, begin + self._before_size, size - self._end_size)
+        line = _SIZE_LINES.get(len(data))
+        if line is not None and data.startswith(line + self._before) and data.endswith(self._frame_end):
+            return self._texts(at, data[len(line) + self._before_size : len(data) - self._end_size])
         return False
 
-    def _texts(self, at: int, data: bytes | bytearray, begin: int, end: int) -> bool:
+    def _texts(self, at: int, texts: bytes) -> bool:
         if self._between:
-            # It begins with a quote, so where a plain text precedes it the first text ends. (None does at -1.)
-            first_end = data.find(self._between, begin, end)
-            if not _PLAIN(data, begin, first_end):
+            # It begins with a quote, so where a plain text precedes it the first text ends.
+            first, _, texts = texts.partition(self._between)
+            if not _is_plain(first):
                 return False
-            begin = first_end + len(self._between)
-        if _PLAIN(data, begin, end):
+        if _is_plain(texts):
             self._count(at)
             return True
         return False
+
+
+def _is_plain(text: bytes) -> bool:
+    return (text.translate(_OTHERS_CHANGED) == text or bool(_PLAIN(text))) and text != b""
