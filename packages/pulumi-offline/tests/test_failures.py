@@ -1,5 +1,6 @@
 """Refusals and delays of Google: the provider's words, what stays in the state, and the next run."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -130,30 +131,41 @@ def test_a_refusal_is_not_tried_again(status: int, google: FakeGoogle, gcp: Prov
 def test_an_operation_that_never_ends_ends_at_the_custom_timeout(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 10_000
     with pytest.raises(FailedError) as failed:
-        gcp.create(SERVICE, PROGRAMS[SERVICE], timeout=0.4)
+        gcp.create(SERVICE, PROGRAMS[SERVICE], timeout=2)
     assert "timeout while waiting for state to become 'done: true'" in failed.value.text
     assert failed.value.kept is not None
 
 
+@contextlib.contextmanager
+def called_off_at_a_poll(google: FakeGoogle, gcp: Provider) -> Iterator[list[int]]:
+    """Cancel the run once it waits for an operation; how often it had looked by then."""
+    looks: list[int] = []
+
+    def cancel() -> None:
+        while not google.requests_of("GET"):
+            time.sleep(0.01)
+        gcp.cancel()
+        looks.append(len(google.requests_of("GET")))
+
+    cancelling = threading.Thread(target=cancel, daemon=True)
+    cancelling.start()
+    yield looks
+    cancelling.join(60)
+
+
 def test_a_called_off_run_leaves_the_service_in_the_state_at_once(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 10_000
-    interrupt = threading.Timer(0.3, gcp.cancel)
-    interrupt.start()
-    begun = time.monotonic()
-    with pytest.raises(FailedError) as failed:
+    with called_off_at_a_poll(google, gcp) as looks, pytest.raises(FailedError) as failed:
         gcp.create(SERVICE, PROGRAMS[SERVICE])
-    interrupt.join()
-    assert time.monotonic() - begun < 5
+    assert len(google.requests_of("GET")) <= looks[0] + 1, "one may have been under way"
     assert failed.value.kept is not None
     assert failed.value.kept.id.endswith("/services/llm")
 
 
 def test_a_called_off_run_still_waits_for_what_would_be_lost(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 4
-    interrupt = threading.Timer(0.1, gcp.cancel)
-    interrupt.start()
-    resource_id, _ = gcp.create(REPOSITORY, PROGRAMS[REPOSITORY])
-    interrupt.join()
+    with called_off_at_a_poll(google, gcp):
+        resource_id, _ = gcp.create(REPOSITORY, PROGRAMS[REPOSITORY])
     assert resource_id.endswith("/repositories/hub")
 
 
@@ -207,7 +219,7 @@ def test_two_writers_of_one_policy_both_get_in(google: FakeGoogle, gcp: Provider
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     (policy,) = google.policies.values()
     assert policy["bindings"] == [{"role": "roles/storage.objectViewer", "members": members}]
 

@@ -1,12 +1,12 @@
 """A stand-in as the engine has it: started by its name, quick to answer, gone when the engine is."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 import grpc
 import pytest
@@ -30,8 +30,8 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
     assert provider.configured.supportsPreview
     provider.channel.close()
     provider.process.send_signal(signal.SIGINT)
-    provider.process.wait(10)
-    out, err = provider.process.communicate(timeout=10)
+    provider.process.wait(60)
+    out, err = provider.process.communicate(timeout=60)
     assert (provider.process.returncode, out, err) == (0, "", "")
 
 
@@ -67,10 +67,10 @@ def test_an_engine_that_has_called_off_waits_for_nothing_of_it() -> None:
     with subprocess.Popen([sys.executable, "-c", SLOW], stdin=pipe, stdout=pipe, cwd=PLUGINS.parents[1]) as plugin:
         assert plugin.stdout is not None
         with grpc.insecure_channel(f"127.0.0.1:{int(plugin.stdout.readline())}") as channel:
-            provider_pb2_grpc.ResourceProviderStub(channel).Cancel(empty_pb2.Empty(), timeout=20)
+            provider_pb2_grpc.ResourceProviderStub(channel).Cancel(empty_pb2.Empty(), timeout=60)
         plugin.send_signal(signal.SIGINT)
         try:
-            assert plugin.wait(20) == 0
+            assert plugin.wait(60) == 0
         finally:
             plugin.kill()
 
@@ -99,7 +99,7 @@ def test_a_later_import_of_asyncio_is_the_real_one() -> None:
         "from bezel_pulumi_offline.plugin.fast_import import lighten; lighten();"
         "import asyncio; print(asyncio.run(asyncio.sleep(0, 'slept')))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "slept\n"
 
 
@@ -128,39 +128,28 @@ def test_it_ends_with_an_engine_that_was_killed_before_it_had_started(name: str)
     with os.fdopen(listening) as closed:
         command = [str(PLUGINS / f"pulumi-resource-{name}"), "127.0.0.1:1"]
         ended = subprocess.run(
-            command, stdin=closed, capture_output=True, env=environment, cwd=PLUGINS.parents[1], timeout=20, check=False
+            command, stdin=closed, capture_output=True, env=environment, cwd=PLUGINS.parents[1], timeout=60, check=False
         )
     assert ended.returncode == 1
 
 
-def test_it_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:
+def test_it_does_not_outlive_a_killed_engine() -> None:
     engine = (
         "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); time.sleep(60)"
     )
     environment = {**os.environ, "BEZEL_PYTHON": sys.executable}
-    with (tmp_path / "out").open("w+") as output:
-        parent = subprocess.Popen(
-            [sys.executable, "-c", engine, str(PLUGINS / "pulumi-resource-gcp")],
-            stdout=output,
-            env=environment,
-            cwd=PLUGINS.parents[1],
-        )
-        deadline = time.monotonic() + 20
-        while len(lines := (tmp_path / "out").read_text().split()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        pid = int(lines[0])
+    with subprocess.Popen(
+        [sys.executable, "-c", engine, str(PLUGINS / "pulumi-resource-gcp")],
+        stdout=subprocess.PIPE,
+        env=environment,
+        cwd=PLUGINS.parents[1],
+    ) as parent:
+        assert parent.stdout is not None
+        assert [parent.stdout.readline().strip().isdigit() for _ in range(2)] == [True, True], "both have started"
         parent.kill()
-        parent.wait()
-    while _alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not _alive(pid)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        # The plugin holds its output as long as it lives.
+        assert select.select([parent.stdout], [], [], 60)[0]
+        assert parent.stdout.read() == b""
 
 
 def test_an_interrupt_during_a_create_still_hands_over_the_service(google: FakeGoogle) -> None:
@@ -168,11 +157,11 @@ def test_an_interrupt_during_a_create_still_hands_over_the_service(google: FakeG
     provider = StartedProvider("gcp", google.environment())
     kind = "gcp:cloudrunv2/service:Service"
     request = pb.CreateRequest(urn=urn(kind), properties=provider.check(kind, PROGRAMS[kind]).inputs)
-    waiting = provider.stub.Create.future(request, timeout=20)
-    deadline = time.monotonic() + 10
+    waiting = provider.stub.Create.future(request, timeout=60)
+    deadline = time.monotonic() + 60
     while not google.requests_of("GET") and time.monotonic() < deadline:
         time.sleep(0.01)
     provider.process.send_signal(signal.SIGINT)
-    assert "cancelled during a wait" in str(waiting.exception(timeout=10).details())
-    assert provider.process.wait(10) == 0
+    assert "cancelled during a wait" in str(waiting.exception(timeout=60).details())
+    assert provider.process.wait(60) == 0
     provider.close()

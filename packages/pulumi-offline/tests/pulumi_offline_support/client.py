@@ -151,7 +151,7 @@ class StartedProvider(Provider):
     def close(self) -> None:
         super().close()
         self.process.kill()
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=60)
 
 
 def urn(kind: str) -> str:

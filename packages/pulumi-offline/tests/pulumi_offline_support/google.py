@@ -51,7 +51,7 @@ class Boundary:
     def hold(self) -> None:
         """Keep the request here until its sender is dead."""
         self.reached.set()
-        self.dead.wait(20)
+        self.dead.wait(60)
 
 
 PLACES = {

@@ -53,7 +53,7 @@ class Prefork:
 
     def __exit__(self, *error: object) -> None:
         self._process.kill()
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
     def start(self) -> KillableProvider:
         """A provider process that answers."""
