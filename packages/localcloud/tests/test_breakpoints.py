@@ -51,7 +51,7 @@ def test_a_held_call_has_no_effect_before_and_all_of_it_after(hold_cloud: Client
     assert exists(hold_cloud) is done
     assert answers == []
     hold_cloud.http.delete(HOLD)
-    thread.join(30)
+    thread.join(60)
     assert answers[0].status_code == 200
     assert exists(hold_cloud)
 
@@ -62,7 +62,7 @@ def test_a_dropped_call_never_happens(hold_cloud: Client) -> None:
     thread = begin(hold_cloud, answers)
     assert hold_cloud.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
     hold_cloud.http.delete(HOLD, params={"drop": 1})
-    thread.join(30)
+    thread.join(60)
     assert answers[0].status_code == 500
     assert not exists(hold_cloud)
 
@@ -71,7 +71,7 @@ def test_a_dropped_call_never_happens(hold_cloud: Client) -> None:
 def test_other_calls_pass(hold_cloud: Client, others: dict[str, object]) -> None:
     answers: list[httpx.Response] = []
     place(hold_cloud, **others)
-    begin(hold_cloud, answers).join(30)
+    begin(hold_cloud, answers).join(60)
     assert answers[0].status_code == 200
     assert hold_cloud.http.get(HOLD, params={"seconds": 0}).json() == {"reached": False}
 

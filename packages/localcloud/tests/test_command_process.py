@@ -185,7 +185,7 @@ def test_status_and_env_point_clients_at_it(folder: Path) -> None:
     lines = localcloud_here(folder, "env", "--dir", "cloud").stdout
     shell = ["/bin/sh", "-c", f'{lines}\nprintf %s "$GOOGLE_APPLICATION_CREDENTIALS|$GOOGLE_CREDENTIALS"']
     ran = subprocess.run(
-        shell, env={"GOOGLE_CREDENTIALS": "own"}, capture_output=True, text=True, timeout=20, check=True
+        shell, env={"GOOGLE_CREDENTIALS": "own"}, capture_output=True, text=True, timeout=60, check=True
     )
     assert ran.stdout == f"{folder / 'cloud' / 'credentials.json'}|"
 

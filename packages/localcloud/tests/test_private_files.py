@@ -97,7 +97,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path):
 
 @pytest.mark.parametrize("kept", [None, "# a user's own\n"])
 def test_git_offers_no_key_of_a_folder_in_a_repository(tmp_path, kept):
-    subprocess.run(["git", "init", "--quiet", tmp_path], check=True, timeout=30)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True, timeout=60)
     layout = Paths(tmp_path / ".localcloud")
     if kept:
         layout.root.mkdir(mode=0o700)
@@ -105,7 +105,7 @@ def test_git_offers_no_key_of_a_folder_in_a_repository(tmp_path, kept):
     layout.create()
     layout.issuer_key.write_text("key")
     listed = subprocess.run(
-        ["git", "-C", tmp_path, "status", "--porcelain"], check=True, timeout=30, capture_output=True, text=True
+        ["git", "-C", tmp_path, "status", "--porcelain"], check=True, timeout=60, capture_output=True, text=True
     ).stdout
     assert (listed == "") is (kept is None)
     assert (layout.root / ".gitignore").read_text().startswith(kept or "# Keys")

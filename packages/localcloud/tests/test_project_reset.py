@@ -170,7 +170,7 @@ def cutting_server(count: int) -> Iterator[str]:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
+            thread.join(60)
 
 
 def test_a_reset_that_another_one_cuts_off_is_asked_again(shared_cloud: Started) -> None:

@@ -109,10 +109,10 @@ def test_a_collector_on_a_machine_writes_the_servers_series(world):
     server = SHORT_SCRIPT.format(registry=f"{REGION}-docker.pkg.dev", image=world.image())
     script = server + COLLECT.format(configuration=CONFIGURATION, image=IMAGE)
     world.boot(world.spec(own_address(50), **{"startup-script": script}))
-    until(lambda: "collector running 0 0" in world.console(), 20)
+    until(lambda: "collector running 0 0" in world.console())
     assert series_of(world) == {}
     world.client.grant_project("roles/monitoring.metricWriter", f"serviceAccount:{RUNTIME}")
     resource = (PROJECT, "us-east4-a", "__lease__", "gateway", "vllm", "lease:8000")
-    until(lambda: series_of(world).get(("fake_requests_total", resource)), 20)
+    until(lambda: series_of(world).get(("fake_requests_total", resource)))
     assert series_of(world)["fake_requests_total", resource][0] == 0.0
     assert series_of(world)["up", resource][0] == 1.0

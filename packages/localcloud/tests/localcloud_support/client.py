@@ -40,7 +40,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def until(condition, seconds: float = 10.0):
+def until(condition, seconds: float = 60.0):
     """What a condition yields once it is true."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -113,7 +113,7 @@ class Client:
             operation = self.get(f"/{prefix}/{name}").json()
             return operation if operation.get("done") else None
 
-        return until(final_operation, 20)
+        return until(final_operation)
 
     def enable(self, *names: str) -> None:
         ids = [f"{name}.googleapis.com" for name in names]

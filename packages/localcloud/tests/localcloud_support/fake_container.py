@@ -102,7 +102,7 @@ def stream(connection, *, breaks):
         connection.sendall(f"{len(text):x}\r\n{text}\r\n".encode())
         if breaks:
             return
-        GO.wait(10)
+        GO.wait(60)
     connection.sendall(b"0\r\n\r\n")
 
 

@@ -35,7 +35,7 @@ def launch_fake(container: ContainerLaunch) -> Command:
 
 def run_daemon(directory: Path, speed: float, idle: float) -> None:
     """Serve until it is stopped."""
-    timing = InstanceTiming(speed, idle, machine_seconds=0.5, queue_seconds=1.0)
+    timing = InstanceTiming(speed, idle, machine_seconds=5.0, queue_seconds=1.0)
     try:
         serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
     except UserError as error:

@@ -54,7 +54,7 @@ class RunningCloud:
         self.client = Client(self.endpoint)
 
     async def _start(self, directory, launcher):
-        layout, timing = Paths(directory), InstanceTiming(600, machine_seconds=0.5)
+        layout, timing = Paths(directory), InstanceTiming(600, machine_seconds=5.0)
         write_keys(directory)
         self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing, lambda _: NotedNodes())
         self.nodes = Nodes(self.cloud, launcher, timing, lambda instance: self.instances.get(instance, ""))

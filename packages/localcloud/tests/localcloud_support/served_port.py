@@ -26,7 +26,7 @@ class ServedPort:
         self.call(self.server.start())
 
     def call(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def app(self, scope, receive, send):
         body = b""

@@ -69,5 +69,5 @@ def test_a_leased_machine_lives_and_dies_with_its_lease_and_its_daemon(own_daemo
     until(lambda: "up" in guest_attributes(client), 60)
     assert processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory))
     assert client.http.delete(f"{TPU}/queuedResources/lease", params={"force": "true"}).is_success
-    until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)), 30)
+    until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)))
     until(lambda: not list((endpoint.directory / "nodes").iterdir()))

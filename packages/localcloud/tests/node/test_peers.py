@@ -39,7 +39,7 @@ def connect_process():
 
         yield connect
         for process, connection in connections:
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
             connection.close()
 
 
@@ -74,5 +74,5 @@ def test_one_port_that_leads_to_two_places_is_distinguished_by_the_place():
             assert owners == ["one", "two"]
         finally:
             for process, connection, _ in connections:
-                process.communicate(timeout=10)
+                process.communicate(timeout=60)
                 connection.close()

@@ -77,9 +77,9 @@ def test_a_kill_in_the_middle_leaves_the_old_object(shelf, own_daemon, kind):
 
     sender = threading.Thread(target=send)
     sender.start()
-    assert sent.wait(20)
+    assert sent.wait(60)
     again = killed_and_started_again(shelf, own_daemon)
-    sender.join(20)
+    sender.join(60)
     sizes = {item["name"]: int(item["size"]) for item in again.get(OBJECTS).json()["items"]}
     assert sizes.pop("whole", 32 << 20) == 32 << 20
     assert sizes == {"a": 1 << 20, "b": 1 << 20}
