@@ -157,7 +157,7 @@ async def recording(port: int, arrived: set[str]) -> AsyncIterator[int]:
 async def chromium() -> AsyncIterator[Browser]:
     """The browser; the test is left out where there is none, except in CI."""
     command = [CHROMIUM, "--version"]
-    answer = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30, check=False)
+    answer = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60, check=False)
     if answer.returncode:
         assert not os.environ.get("CI"), answer.stderr
         pytest.skip(answer.stderr.strip() or f"{CHROMIUM} does not start")

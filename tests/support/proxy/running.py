@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from bezel.proxy.app import ProxyApp
 from bezel.proxy.identity import IdentityToken
 from bezel.proxy.server import listeners, serve
 from bezel.proxy.upstream import Upstream
+from bezel_base.loopback.listeners import listen_on_loopback
 
 CHAT = "/v1/chat/completions"
 JSON = b"content-type: application/json\r\n"
@@ -124,7 +126,9 @@ class Proxy:
 
 
 @asynccontextmanager
-async def running_proxy(script: Script, *, wait: float = 5.0, token: bool = True) -> AsyncIterator[Proxy]:
+async def running_proxy(
+    script: Script, *, wait: float = 5.0, token: bool = True, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[Proxy]:
     """A proxy in front of a server whose every request goes to the script."""
     proxies: list[Proxy] = []
     tokens = Tokens()
@@ -142,10 +146,11 @@ async def running_proxy(script: Script, *, wait: float = 5.0, token: bool = True
         finally:
             writer.close()
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    # Not among the ports of outgoing connections: it stays free while the service is gone.
+    server = await asyncio.start_server(accept, sock=listen_on_loopback())
     upstream_port = server.sockets[0].getsockname()[1]
     identity = IdentityToken(tokens, "https://llm.example", clock=tokens.clock) if token else None
-    async with Upstream(f"http://127.0.0.1:{upstream_port}", identity, wait_seconds=wait) as upstream:
+    async with Upstream(f"http://127.0.0.1:{upstream_port}", identity, wait_seconds=wait, clock=clock) as upstream:
         sockets = listeners(0)
         port = sockets[0].getsockname()[1]
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10, trust_env=False) as client:
