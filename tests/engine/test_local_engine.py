@@ -146,7 +146,7 @@ def test_an_engine_whose_command_was_killed_is_awaited_and_unlocked(
     made = engine(project, tmp_path)
     made.prepare("one")
     killed = subprocess.Popen(["true"])
-    killed.wait(30)
+    killed.wait(60)
     with subprocess.Popen(["sleep", "1"]) as ending:
         lock = lock_file(made, ending.pid, killed.pid)
         assert made.recover("one") == Recovered()

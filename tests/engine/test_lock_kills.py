@@ -49,7 +49,7 @@ def test_a_lock_is_free_for_the_next_after_a_kill_at_any_request():
                 return None
 
             bucket.gate, bucket.after = (None, strike) if is_served else (strike, None)
-            process.communicate("\n\n", timeout=30)
+            process.communicate("\n\n", timeout=60)
             assert process.returncode == -signal.SIGKILL, f"not killed at {REQUESTS[at]}"
             bucket.gate = bucket.after = None
             killed.append(sorted(bucket.objects))
@@ -62,7 +62,7 @@ def test_a_lock_is_free_for_the_next_after_a_kill_at_any_request():
         first.wait()
         assert list(bucket.objects) == ["locks/bezel/dev.json"]
         last = holder(bucket, times=2)
-        text, _ = last.communicate("\n\n\n", timeout=30)
+        text, _ = last.communicate("\n\n\n", timeout=60)
         assert last.returncode == 0, text
         assert "took over the lock of dev" in text
         assert "its process has ended" in text

@@ -43,14 +43,17 @@ sys.exit(3)
 """
 # Stands for `bezel local up`.
 COMMAND = """
-import os, sys
+import os, signal, sys
 from contextlib import nullcontext
 from pathlib import Path
 from bezel_localcloud.core.files.locks import using
 from bezel.engine.run.output import display_output
 from bezel.engine.run.process import end_with_make, run_to_end
 end_with_make()
-limits = {"grace": (1, 1)} | ({"seconds": float(os.environ["LIMIT"])} if "LIMIT" in os.environ else {})
+limits = {"grace": (int(os.environ.get("GRACE", "60")),) * 2}
+if "LIMIT" in os.environ:
+    limits["seconds"] = float(os.environ["LIMIT"])
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # for the engine, which may start for longer than that
 with using(Path("cloud")) as use, display_output() if "SAVED" in os.environ else nullcontext() as streams:
     line = [sys.executable, *sys.argv[1:]]
     ended = run_to_end(line, Path.cwd(), os.environ, (use.descriptor,), streams=streams, **limits)
@@ -105,7 +108,7 @@ class Run:
     def end(self) -> tuple[str, str]:
         """What the engine was told in all, and what was printed, once engine and command are gone."""
         assert is_readable(self.engine, 30), "the engine goes on"
-        output, _ = self.command.communicate(timeout=30)
+        output, _ = self.command.communicate(timeout=60)
         return self._told.read_text().strip(), output
 
     def close(self) -> None:
@@ -114,7 +117,7 @@ class Run:
             signal.pidfd_send_signal(self.engine, signal.SIGKILL)
         os.close(self.engine)
         self.command.kill()
-        self.command.wait(30)
+        self.command.wait(60)
 
 
 @pytest.fixture
@@ -184,15 +187,18 @@ def test_an_engine_whose_output_is_read_outlives_a_killed_command(
     monkeypatch.setenv("SAVED", str(saved))
     run = start()
     run.command.kill()
-    run.command.wait(30)
+    run.command.wait(60)
     assert (run.end()[0], saved.exists()) == ("SIGINT", True)
 
 
-def test_an_engine_uses_localcloud_to_its_end_without_its_command(start: Callable[..., Run], tmp_path: Path) -> None:
+def test_an_engine_uses_localcloud_to_its_end_without_its_command(
+    start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An engine uses localcloud to its end whatever became of its command."""
+    monkeypatch.setenv("GRACE", "3")  # the second signal ends it
     run = start(2)
     run.command.kill()
-    run.command.wait(30)
+    run.command.wait(60)
     with using(tmp_path / "cloud") as use:
         assert not use.take_alone()
         run.end()
@@ -202,8 +208,9 @@ def test_an_engine_uses_localcloud_to_its_end_without_its_command(start: Callabl
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_an_engine_that_does_not_end_is_interrupted_again_and_then_killed(
-    start: Callable[..., Run], number: signal.Signals
+    start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
+    monkeypatch.setenv("GRACE", "4")  # two signals that come before the engine has heard the first are one
     run = start(99)
     run.command.send_signal(number)
     signals, output = run.end()
@@ -216,8 +223,10 @@ def test_a_killed_engine_leaves_no_plugin(
     start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str
 ) -> None:
     monkeypatch.setenv("PLUGIN", str(tmp_path / "plugin"))
+    monkeypatch.setenv("GRACE", "1")
     if ended == "by its limit":
-        monkeypatch.setenv("LIMIT", "2")  # a busy machine takes a second to start the engine
+        monkeypatch.setenv("GRACE", "4")  # it is killed when both have passed: after its start on a busy machine, too
+        monkeypatch.setenv("LIMIT", "1")
     run = start(99)
     plugin = os.pidfd_open(int((tmp_path / "plugin").read_text()))
     try:

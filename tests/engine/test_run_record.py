@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process = subprocess.Popen([str(tmp_path / name), "60"], env=os.environ | {MARK: mark})
         running.append(process)
         # The kernel takes over a program before it shows its variables.
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while mark.encode() not in Path(f"/proc/{process.pid}/environ").read_bytes():
             assert time.monotonic() < until, f"{name} never shows its mark"
         return process
@@ -38,14 +38,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield begin
     for process in running:
         process.kill()
-        process.wait(30)
+        process.wait(60)
 
 
 def test_what_a_run_left_is_ended_and_nothing_else(tmp_path: Path, start: Start) -> None:
     last = LastRun(tmp_path / "run")
     left, other = start("plugin", last.begin()), start("plugin2", "another run")
     assert last.end_leftovers() == 1
-    assert left.wait(30) != 0
+    assert left.wait(60) != 0
     assert other.poll() is None
 
 
@@ -58,7 +58,7 @@ def test_a_run_lives_as_long_as_its_engine(tmp_path: Path, start: Start) -> None
     engine = start("pulumi", mark)
     assert last.is_running()
     engine.kill()
-    engine.wait(30)
+    engine.wait(60)
     assert not last.is_running()
 
 
@@ -71,7 +71,7 @@ def test_a_record_opens_with_a_mark_and_without_what_was_left(tmp_path: Path, st
     left = start("plugin", last.begin())
     last.events.write_text("{}")
     marks = last.open(changes=True)
-    assert left.wait(30) != 0
+    assert left.wait(60) != 0
     assert set(marks) == {MARK}
     assert not last.events.exists()
 

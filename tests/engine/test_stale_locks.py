@@ -16,7 +16,7 @@ from bezel.engine.locks.stale_locks import EngineLockFile, live_lock, present_lo
 def ended_pid() -> int:
     """A process id that was alive and is not."""
     process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait(timeout=30)
+    process.wait(timeout=60)
     return process.pid
 
 
