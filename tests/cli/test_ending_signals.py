@@ -94,7 +94,7 @@ def test_the_exit_code_of_an_ended_command_names_the_signal(
         try:
             assert silent.asked.wait(60), "it never asked"
             process.send_signal(number)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=60)
         finally:
             process.kill()
     assert process.returncode == 128 + number, errors
@@ -124,9 +124,9 @@ waits = {
     "flock": lambda: fcntl.flock(second, fcntl.LOCK_EX),
     "sleep": lambda: time.sleep(60),
 }
-threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
 try:
     with ending_signals.handle():
+        threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
         waits[sys.argv[2]]()
 except KeyboardInterrupt:
     os._exit(ending_signals.exit_code())
