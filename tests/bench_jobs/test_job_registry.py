@@ -52,7 +52,7 @@ def test_a_killed_runs_note_is_found(tmp_path):
     assert run.stdout.readline() == "noted\n"
     assert orphaned_records(tmp_path) == []
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=10)
+    run.communicate(timeout=60)
     assert orphaned_records(tmp_path) == [MADE]
 
 

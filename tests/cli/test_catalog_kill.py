@@ -59,7 +59,7 @@ def test_a_kill_between_pages_writes_nothing_and_no_kill_writes_all(package, kil
     def route(call):
         service = call.path.split("/")[3]
         if call.query.get("pageToken"):
-            go_on.wait(30)
+            go_on.wait(60)
             return Answer(json={"skus": []})
         return Answer(json={"skus": skus[service], "nextPageToken": "2"})
 
@@ -75,7 +75,7 @@ def test_a_kill_between_pages_writes_nothing_and_no_kill_writes_all(package, kil
         finally:
             process.kill()
             process.stdout.close()
-            process.wait(10)
+            process.wait(60)
     after = (data / "prices.csv").read_text()
     assert (code == 0) is not killed
     assert (after == before) is killed

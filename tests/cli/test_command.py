@@ -169,7 +169,7 @@ def test_a_command_on_a_stack_ends_with_the_make_that_was_killed(tmp_path: Path)
             process = os.pidfd_open(waiting_for(lock))
         finally:
             make.kill()
-            make.wait(10)
+            make.wait(60)
         ended = is_readable(process, 20)
         if not ended:
             signal.pidfd_send_signal(process, signal.SIGKILL)

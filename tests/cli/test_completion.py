@@ -52,7 +52,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 )
 def test_bash_completes(folder: Path, arguments: list[str], candidates: set[str]) -> None:
     command = ["bash", "--norc", "-c", COMPLETE, "-", "bezel", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
     completions = {word for word in done.stdout.split("\n") if word}
     assert candidates <= completions if arguments[-1] == "" else candidates == completions

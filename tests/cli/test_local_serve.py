@@ -167,7 +167,7 @@ def test_a_reader_that_is_gone_ends_it(tmp_path):
     command = [BEZEL, "local", "serve", "--dir", "cloud"]
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     ended = subprocess.run(
-        command, cwd=tmp_path, env=environment, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False
+        command, cwd=tmp_path, env=environment, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
     )
     os.close(writing)
     assert ended.returncode != 0
@@ -187,7 +187,7 @@ def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(share
         env={"GOOGLE_CREDENTIALS": "the user's own"},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
     assert ran.stdout == f"{first.report['credentials']}|{folder_of(first) / 'gcloud'}|"

@@ -94,7 +94,7 @@ def proxy(url: str, variables: dict[str, str], *options: str) -> Iterator[str]:
             yield process.stdout.readline().strip().removeprefix("export OPENAI_BASE_URL=")
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
 
 
 @contextmanager

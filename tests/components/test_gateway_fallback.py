@@ -1,7 +1,6 @@
 """The fallback of the gateway at the wire: the very proxy, command and programs that are deployed."""
 
 import ssl
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -131,13 +130,19 @@ def test_only_the_fallback_gets_the_identity(world: World) -> None:
 @pytest.mark.slow
 def test_a_token_is_fetched_again_before_it_ends_and_once_for_all(world: World) -> None:
     gateway, _, fallback, metadata = world
-    metadata.lifetime = 61.5  # a minute and a half of a second more is left
+    metadata.lifetime = 61.5  # it is fetched again a minute before
     world.kill()
-    threads = [threading.Thread(target=gateway.ask, args=("/version",)) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    metadata.answers.clear()
+    callers = [gateway.connect() for _ in range(16)]
+    for caller in callers:
+        caller.request("GET", "/version")
+    until(lambda: metadata.asked, "the metadata server is asked", gateway.log)
+    # Each of these responses is later than what the one thread of the proxy had got before: all wait for the token.
+    assert [world.serving() for _ in range(20)] == ["fallback"] * 20
+    metadata.answers.set()
+    assert [caller.getresponse().status for caller in callers] == [200] * 16
+    for caller in callers:
+        caller.close()
     assert [number_of(request.headers[IDENTITY]) for request in fallback.seen] == [1] * 16
     metadata.lifetime = 3600
 

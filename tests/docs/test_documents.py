@@ -37,7 +37,7 @@ def test_the_list_of_recipes_is_what_make_help_prints() -> None:
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
     command = ["make", "--no-print-directory", "help"]
     printed = subprocess.run(
-        command, cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=30
+        command, cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert after(CONTRIBUTING, "output of make help") == printed, "put what `make help` prints into CONTRIBUTING.md"
 

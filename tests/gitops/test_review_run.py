@@ -235,7 +235,7 @@ def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline
     process = pipeline.start(*DEPLOY)
     assert pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 30}).json()["reached"]
     kill_all(process.pid)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     pipeline.cloud.http.delete("/localcloud/hold", params={"drop": 1})
 
     report = pipeline.report(*DEPLOY)

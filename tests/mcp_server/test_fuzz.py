@@ -305,5 +305,5 @@ def test_the_watch_sees_what_it_is_for(tools: Tools) -> None:
     with watch_accesses() as accesses:
         thread = threading.Thread(target=misbehave)
         thread.start()
-        thread.join(20)
+        thread.join(60)
     assert len(accesses) == 2

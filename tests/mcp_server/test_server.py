@@ -316,7 +316,7 @@ def test_a_cancelled_call_learns_of_it_and_ends_in_order(tmp_path: Path) -> None
 
     def wait(context: Context, _: Nothing) -> Long:
         context.show("begun")
-        ended.append(context.cancelled.wait(20))
+        ended.append(context.cancelled.wait(60))
         context.show("ends its running operations")  # to a client that no longer listens
         return Long(lines=())
 
@@ -345,7 +345,7 @@ def test_lines_of_any_thread_are_progress_of_a_call_that_goes_on(tmp_path: Path)
     def answer(context: Context, _: Nothing) -> Long:
         thread = threading.Thread(target=context.show, args=("a line of an engine's thread",))
         thread.start()
-        thread.join(20)
+        thread.join(60)
         return Long(lines=("x" if not context.cancelled.is_set() else "cancelled",))
 
     lines: list[str] = []

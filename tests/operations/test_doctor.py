@@ -231,7 +231,7 @@ def test_what_does_not_answer_is_unknown_after_the_deadline(google: Google) -> N
 
     def hang(call: Call) -> Answer | None:
         if call.path.startswith("/STORAGE/"):
-            release.wait(30)
+            release.wait(60)
         return None
 
     google.cloud.server.routes.insert(0, hang)

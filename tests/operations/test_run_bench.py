@@ -107,7 +107,7 @@ def test_a_load_ends_with_the_process_that_asked_for_it(url: str, tmp_path: Path
         assert "calibrates" in asking.stdout.readline()
         (loading,) = processes_with(str(tmp_path / "run.json"))
         asking.send_signal(signal.SIGKILL)
-        asking.wait(20)
+        asking.wait(60)
         assert has_ended(loading)
 
 

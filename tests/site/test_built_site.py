@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert made.returncode == 0, made.stderr
     alone = ["unshare", "--net", "--map-root-user"]
-    is_allowed = subprocess.run([*alone, "true"], capture_output=True, check=False, timeout=30).returncode == 0
+    is_allowed = subprocess.run([*alone, "true"], capture_output=True, check=False, timeout=60).returncode == 0
     command = [*(alone if is_allowed else []), sys.executable, "-c", BUILD, str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert built.returncode == 0, built.stderr

@@ -94,7 +94,7 @@ def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened_project: P
     ("answer", "message"),
     [
         (
-            Answer(chunks=[0.6, WHOLE]),
+            Answer(chunks=[3.0, WHOLE]),
             "no response was complete within 0 s.\n   Repair: lower smoke.requests, or smoke.output_tokens",
         ),
         (Answer(403), "grant the caller roles/run.invoker"),
@@ -122,7 +122,7 @@ def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
         monkeypatch.setenv(name, value)
     opened_project.health = [503]
     with pytest.raises(SmokeError) as caught:
-        run(props(opened_project, deadline_seconds=1.0))
+        run(props(opened_project, deadline_seconds=2.0))
     assert "the service answered the benchmark and does not respond after it" in str(caught.value)
     assert "HTTP 503" in str(caught.value)
     assert "Repair: " in str(caught.value)

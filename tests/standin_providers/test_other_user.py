@@ -21,7 +21,7 @@ def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> 
     with reachable_by_other_user(provider.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
         theirs = provider_pb2_grpc.ResourceProviderStub(channel)
         request = pb.CreateRequest(urn=urn(SECRET), properties=provider.check(SECRET, PROGRAMS[SECRET]).inputs)
-        for call in (lambda: theirs.Create(request, timeout=10), lambda: theirs.Cancel(empty_pb2.Empty(), timeout=10)):
+        for call in (lambda: theirs.Create(request, timeout=10), lambda: theirs.Cancel(empty_pb2.Empty(), timeout=60)):
             with pytest.raises(grpc.RpcError) as refused:
                 call()
             assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED

@@ -30,7 +30,7 @@ def running_browser() -> Iterator[Browser]:
     Raises:
         AssertionError: It is missing in CI.
     """
-    answer = subprocess.run([CHROMIUM, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    answer = subprocess.run([CHROMIUM, "--version"], capture_output=True, text=True, timeout=60, check=False)
     if answer.returncode:
         assert not os.environ.get("CI"), answer.stderr
         pytest.skip(answer.stderr.strip() or f"{CHROMIUM} does not start")

@@ -65,5 +65,5 @@ def test_started_server_ends_with_its_killed_parent(ending: signal.Signals) -> N
         child = int(next(line for line in lines if line.isdecimal()))
         assert "up" in lines
         parent.send_signal(ending)
-        parent.wait(20)
+        parent.wait(60)
     assert has_ended(child)

@@ -87,7 +87,7 @@ def test_what_to_try_are_commands_of_a_shell_in_short_rows(place: Place) -> None
     commands = [row for row in rows if row.startswith("  ") and "://127.0.0.1:43210/team/gemma/" not in row]
     script = "\n".join(row for row in commands if not row.startswith("      the "))
     assert script.count("\n") > 8
-    assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, timeout=30, check=True).stderr == b""
+    assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, timeout=60, check=True).stderr == b""
     for word in ("make forge-down", "pulls/1/merge", "git clone http://dev:-a_Very-long_password@127.0.0.1:43210/"):
         assert word in shown
 

@@ -17,7 +17,7 @@ def test_compiled_modules_are_kept_whatever_the_image_says(name: str, arrives: s
     recipe = f'shown: ; @test -n "$${name}" && echo yes || echo no'
     command = ["make", "--no-print-directory", "--eval", recipe, "shown"]
     run = subprocess.run(
-        command, cwd=ROOT, env=outside | {name: "1"}, capture_output=True, text=True, timeout=30, check=True
+        command, cwd=ROOT, env=outside | {name: "1"}, capture_output=True, text=True, timeout=60, check=True
     )
     assert run.stdout.strip() == arrives
 
@@ -29,7 +29,7 @@ def test_tests_hear_an_interrupt_also_where_they_run_in_the_background() -> None
     try:
         run = subprocess.run(
             [sys.executable, "-c", "import conftest, signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"],
-            cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
+            cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
     finally:
         signal.signal(signal.SIGINT, before)

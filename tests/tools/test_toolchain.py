@@ -56,7 +56,7 @@ def test_the_built_source_lacks_what_is_left_out(go: Clone, gate: Path) -> None:
         assert "func init()" not in (checks / "matching" / "matching.go").read_text()
         assert "func Lists(" in (checks / "frequency" / "frequency.go").read_text()
         opened.write("go on\n")
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 def test_a_module_without_what_is_left_out_is_not_built(go: Clone) -> None:
@@ -126,7 +126,7 @@ def test_a_killed_build_is_cleaned_up_by_the_next_one(go: Clone, gate: Path) -> 
     process = go.start()
     with gate.open("w"):  # opens when the build has come to the gate
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
+        process.wait(timeout=60)
     assert any(".part-" in name for name in go.made_programs())
     go.variables["FAKE_GATE"] = ""
     code, text = go.run()
@@ -142,8 +142,8 @@ def test_two_at_once_build_once(go: Clone, gate: Path) -> None:
         assert second.stdout is not None
         assert "waiting for it" in second.stdout.readline()
         opened.write("go on\n")
-    assert first.wait(timeout=30) == 0
-    assert second.wait(timeout=30) == 0
+    assert first.wait(timeout=60) == 0
+    assert second.wait(timeout=60) == 0
     assert builds(go) == 1
 
 
@@ -171,7 +171,7 @@ def test_the_started_cli_is_told_the_language_host_and_its_python(clone: Clone, 
     assert clone.run()[0] == 0
     started = clone.folder / ".venv" / "bin" / "pulumi"
     printed = subprocess.run(
-        [started, "up"], env={"BEZEL_PYTHON": named}, capture_output=True, text=True, check=True, timeout=30
+        [started, "up"], env={"BEZEL_PYTHON": named}, capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
     host = "packages/pulumi-offline/bezel_pulumi_offline/plugins/pulumi-language-python"
     assert printed == [str(clone.folder / host), named or str(clone.folder / ".venv" / "bin" / "python")]

@@ -22,7 +22,7 @@ def bare(debian: Clone) -> Clone:
 
 def start(clone: Clone) -> "subprocess.CompletedProcess[str]":
     script = clone.folder / ".venv" / "bin" / "chromium"
-    return subprocess.run([script, "-x"], capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run([script, "-x"], capture_output=True, text=True, timeout=60, check=False)
 
 
 def fetched_urls(clone: Clone) -> list[str]:

@@ -43,7 +43,7 @@ def run(clone: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         },
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 

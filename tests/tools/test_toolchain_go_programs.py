@@ -46,7 +46,7 @@ def run(clone: Path, *arguments: str, **variables: str) -> "subprocess.Completed
     }
     return subprocess.run(
         [sys.executable, "tools/toolchain/go_programs.py", *arguments],
-        cwd=clone, env=environment | variables, capture_output=True, text=True, timeout=30, check=False,
+        cwd=clone, env=environment | variables, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 

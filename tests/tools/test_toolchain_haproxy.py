@@ -14,7 +14,7 @@ def start(clone: Clone) -> "subprocess.CompletedProcess[str]":
     """What `.venv/bin/haproxy -x` prints, as a gateway's container starts it: without HOME."""
     script = clone.folder / ".venv" / "bin" / "haproxy"
     env = clone.variables | {"PATH": f"{script.parent}:{clone.bin}:/usr/bin:/bin"}
-    return subprocess.run([script, "-x"], env=env, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run([script, "-x"], env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 def fetched_urls(clone: Clone) -> list[str]:

@@ -94,7 +94,7 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
         hub.held, hub.held_after = threading.Event(), 36 * MIB
         command = [str(BEZEL), "weights", "copy", "l4-qat", "--yes"]
         with subprocess.Popen(command, cwd=ROOT, env=environment(cloud, HF_ENDPOINT=hub.base)) as killed:
-            uploads, deadline = Paths(cloud.endpoint.directory).uploads, time.monotonic() + 30
+            uploads, deadline = Paths(cloud.endpoint.directory).uploads, time.monotonic() + 60
             while max((_size(file) for file in uploads.iterdir()), default=0) < 32 * MIB:
                 assert time.monotonic() < deadline
                 assert killed.poll() is None
@@ -140,7 +140,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
     base = "/secretmanager/v1/projects/bezel-local/secrets"
     apis = {"serviceIds": ["secretmanager.googleapis.com"]}
     cloud.http.post("/serviceusage/v1/projects/bezel-local/services:batchEnable", json=apis)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     body = {"replication": {"automatic": {}}}
     while cloud.http.post(base, params={"secretId": "hub-token"}, json=body).status_code not in {200, 409}:
         assert time.monotonic() < deadline

@@ -181,12 +181,12 @@ def test_a_copy_that_was_stopped_says_so(shelf, hub):
 
     thread = threading.Thread(target=copying)
     thread.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not hub.storage:
         assert time.monotonic() < deadline
     shelf.watch.stop()
     hub.held.set()
-    thread.join(20)
+    thread.join(60)
     assert lines
     assert LARGE not in shelf.stored_objects()
 
@@ -322,7 +322,7 @@ def token_of(shelf):
     """An access token of an account that may list buckets and write nothing."""
     apis = [f"{name}.googleapis.com" for name in ("iam", "iamcredentials")]
     shelf.http.post("/serviceusage/v1/projects/bezel-local/services:batchEnable", json={"serviceIds": apis})
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while shelf.http.post(ACCOUNTS, json={"accountId": "reader-only"}).status_code not in {200, 409}:
         assert time.monotonic() < deadline
     member = "serviceAccount:reader-only@bezel-local.iam.gserviceaccount.com"

@@ -198,7 +198,7 @@ def test_an_exchange_that_stood_still_is_made_again_at_once():
         read = objects.read
 
         def read_late(*_):
-            may_fail.wait(30)
+            may_fail.wait(60)
             objects.read = read
             raise GoogleError("down")
 
@@ -225,7 +225,7 @@ def test_requests_do_not_wait_for_counts_that_take_long():
 
         def generations_late(prefix):
             is_listed.set()
-            may_list.wait(30)
+            may_list.wait(60)
             return generations(prefix)
 
         objects.generations = generations_late

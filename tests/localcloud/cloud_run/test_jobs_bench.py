@@ -141,9 +141,22 @@ def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, image, tm
     assert site.remaining() == {}
 
 
+def hold(site, method, path, nth=1, when="before"):
+    """Let the n-th such call wait, until `HOLD` is deleted."""
+    site.client.put(HOLD, {"method": method, "path": path, "nth": nth, "when": when})
+
+
+def wait_for_held_call(site):
+    """Wait until the call has come that is to wait."""
+    until(lambda: site.client.get(HOLD, seconds=1).json()["reached"])
+
+
 def test_a_task_that_dies_fails_the_run_with_its_reason(site):
+    # A task's word that it is ready, the second object, is held: until then the load does not begin.
+    hold(site, "POST", "/upload/storage/v1/b/loads/o", nth=2)
     run = site.victim()
-    execution = until(site.executions, 60)[0].rpartition("/")[2]
+    wait_for_held_call(site)
+    execution = site.executions()[0].rpartition("/")[2]
 
     def second():
         return [
@@ -153,6 +166,7 @@ def test_a_task_that_dies_fails_the_run_with_its_reason(site):
         ]
 
     os.kill(until(second, 60)[0], signal.SIGKILL)
+    site.client.http.delete(HOLD)
     _, errors = run.communicate(timeout=100)
     assert run.returncode == 1
     assert "task 1 of 2 died (The container was ended by a signal), so nothing was measured" in errors
@@ -198,9 +212,9 @@ def test_a_missing_bucket_or_image_is_reported_with_its_repair(site, monkeypatch
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing(site, number):
     # A task's word that it is ready, the second object, is held: however long this test looks, the run cannot end.
-    site.client.put(HOLD, {"method": "POST", "path": "/upload/storage/v1/b/loads/o", "nth": 2, "when": "before"})
+    hold(site, "POST", "/upload/storage/v1/b/loads/o", nth=2)
     run = site.victim()
-    until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+    wait_for_held_call(site)
     execution = site.executions()[0].rpartition("/")[2]
     tasks = until(lambda: processes_with_variable("CLOUD_RUN_EXECUTION", execution), 60)
     run.send_signal(number)
@@ -224,11 +238,11 @@ KILLS = [
 def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
     rows = []
     for what, method, path, when in KILLS:
-        site.client.put(HOLD, {"method": method, "path": path, "nth": 1, "when": when})
+        hold(site, method, path, when=when)
         run = site.victim()
-        until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+        wait_for_held_call(site)
         run.kill()
-        run.communicate(timeout=10)
+        run.communicate(timeout=60)
         site.client.http.delete(HOLD, params={"drop": int(when == "before")})
         rows.append([what, method, ", ".join(sorted(site.remaining())) or "nothing"])
     last = site.victim()
@@ -290,9 +304,12 @@ def test_a_job_of_another_machine_is_taken_over_only_when_it_ended(site, foreign
     assert run.returncode == 1
     assert "a run of deployer@bezel-local.iam.gserviceaccount.com on another machine" in errors
     site.client.finish("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
+    hold(site, "POST", f"{JOBS}/*:run")
     run = site.victim()
-    until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
+    wait_for_held_call(site)
+    assert "bezel-run" in site.client.get(job).json()["labels"]
     run.send_signal(signal.SIGTERM)
     run.communicate(timeout=100)
+    site.client.http.delete(HOLD, params={"drop": 1})
     assert run.returncode == 130
     assert site.remaining() == {}

@@ -43,7 +43,7 @@ def answer_from(url: str, instance: str = "") -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     return run.stdout

@@ -49,6 +49,6 @@ class Served:
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; its exit status and what it wrote to standard error."""
         self._process.send_signal(number)
-        code = self._process.wait(30)
+        code = self._process.wait(60)
         self._errors.seek(0)
         return code, self._errors.read().decode()

@@ -105,7 +105,7 @@ class Cloud:
     def wait_until_settled(self, name: str, zone: str, *, vm: bool = False, wanted: str = "") -> None:
         """Wait until a machine runs, or until its request is as wanted."""
         path = f"{COMPUTE}/zones/{zone}/instances/{name}" if vm else f"{TPU}/{zone}/queuedResources/{name}"
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             machine = self.project.ok("GET", path)
             word = machine["status"] if vm else machine["state"]["state"]

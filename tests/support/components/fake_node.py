@@ -150,7 +150,7 @@ class Node:
             self.is_on = False
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
+            process.wait(60)
 
     def _watch(self, process) -> None:
         process.wait()

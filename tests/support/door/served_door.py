@@ -70,7 +70,7 @@ def served_door(folder: Path, upstream: str) -> Iterator[ServedDoor]:
                 yield door
             finally:
                 process.terminate()
-                assert process.wait(20) == 0
+                assert process.wait(60) == 0
                 reader.join()
 
 
@@ -85,10 +85,10 @@ def _google() -> Iterator[FakeGoogle]:
     thread.start()
     google = FakeGoogle()
     try:
-        asyncio.run_coroutine_threadsafe(google.__aenter__(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(google.__aenter__(), loop).result(60)
         yield google
     finally:
-        asyncio.run_coroutine_threadsafe(google.__aexit__(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(google.__aexit__(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -310,7 +310,7 @@ def message_of(text: str) -> str:
 def _processes(rehearsal: Rehearsal) -> list[str]:
     """Command lines of processes that have to do with this rehearsal."""
     mark = str(rehearsal.cloud.parent).encode()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         command_lines = []
         for entry in Path("/proc").glob("[0-9]*"):

@@ -82,7 +82,7 @@ def prefork(environment: Mapping[str, str], engine: str) -> Iterator[Prefork]:
         yield Prefork(process, engine)
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def _wait() -> None:

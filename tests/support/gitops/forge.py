@@ -215,7 +215,7 @@ def add_user(forge: Forge, name: str, password: str) -> None:
         f"{forge.url}/api/v1/users/{name}/tokens",
         json={"name": "tests", "scopes": ["all"]},
         auth=(name, password),
-        timeout=30,
+        timeout=60,
         trust_env=False,
     )
     forge.tokens[name] = answer.raise_for_status().json()["sha1"]

@@ -85,7 +85,7 @@ def _separate() -> tuple[str, ...]:
     command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
     users = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     try:
-        tried = subprocess.run([*command, *users, "true"], capture_output=True, timeout=30, check=False)
+        tried = subprocess.run([*command, *users, "true"], capture_output=True, timeout=60, check=False)
     except FileNotFoundError:
         return ()
     return (*command, *users) if tried.returncode == 0 else ()

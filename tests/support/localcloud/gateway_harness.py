@@ -35,7 +35,7 @@ def missing_proxy() -> str:
     program = shutil.which("haproxy", path=PATH)
     if program is None:
         return "no haproxy: run `make setup-dev`"
-    run = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=60, check=False)
     return run.stderr if run.returncode else ""
 
 

@@ -29,7 +29,7 @@ class MetadataServer:
             def do_GET(self) -> None:
                 outer.asked.append((self.path, self.headers["Metadata-Flavor"]))
                 content = outer.token(len(outer.asked)).encode()
-                outer.answers.wait(20)
+                outer.answers.wait(60)
                 self.send_response(outer.status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()

@@ -40,7 +40,7 @@ class Plugin:
     kill_engine: Callable[[], object]
 
     def check(self, provider: ResourceProvider, news: dict[str, Any]) -> provider_pb2.CheckResponse:
-        return self.stub.Check(provider_pb2.CheckRequest(news=bag(provider, news)), timeout=20)
+        return self.stub.Check(provider_pb2.CheckRequest(news=bag(provider, news)), timeout=60)
 
     def create(self, provider: ResourceProvider, props: dict[str, Any]) -> dict[str, Any]:
         answer = self.stub.Create(provider_pb2.CreateRequest(properties=bag(provider, props)), timeout=60)
@@ -55,7 +55,7 @@ class Plugin:
         return plain(self.stub.Update(request, timeout=60).properties)
 
     def delete(self, provider: ResourceProvider, props: dict[str, Any]) -> None:
-        self.stub.Delete(provider_pb2.DeleteRequest(id="x", properties=bag(provider, props)), timeout=20)
+        self.stub.Delete(provider_pb2.DeleteRequest(id="x", properties=bag(provider, props)), timeout=60)
 
 
 def bag(provider: ResourceProvider, props: dict[str, Any]) -> struct_pb2.Struct:
@@ -103,4 +103,4 @@ def plugin_running(environment: dict[str, str], directory: Path = ROOT) -> Itera
                 yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), engine, process, engine.kill)
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(60)

@@ -154,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         if hub.held and len(content) > hub.held_after:
             self.wfile.write(content[begin : hub.held_after])
             self.wfile.flush()
-            hub.held.wait(30)
+            hub.held.wait(60)
             begin = max(begin, hub.held_after)
         self.wfile.write(content[begin:end])
         self.close_connection = end < len(content)

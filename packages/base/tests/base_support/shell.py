@@ -18,7 +18,7 @@ def words_of(command: str, folder: Path) -> list[str]:
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere"},
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=True,
     )
     assert not (folder / "hacked").exists(), command
