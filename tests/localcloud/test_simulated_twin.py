@@ -16,7 +16,7 @@ from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow
 
-SPEED = 10  # of the engine's steps: figures below are in the engine's seconds
+SPEED = 5  # of the engine's steps: figures below are in the engine's seconds
 STACK = yaml.safe_load((Path(__file__).parents[2] / "Pulumi.l4-qat.yaml").read_text())["config"]
 PLAN = make_plan({key.partition(":")[2]: value for key, value in STACK.items()}, project="bezel-local", stack="l4-qat")
 PLACES = 8  # max-num-seqs of the stack

@@ -250,10 +250,10 @@ def test_a_slow_path_is_found_beside_the_rules(model: Model) -> None:
     assert analysis.findings[0].kind == "slow_path"
     assert "a queue before the server" in analysis.findings[0].cause
     assert "here, 0.08 s at the server" in analysis.findings[0].evidence
-    delayed.seconds = 0.0
+    delayed.seconds, delayed.at_server = 0.0, 30.0  # more than a busy machine adds outside of the server
     quick = model.advise()
     assert "slow_path" not in {each.kind for each in quick.findings}
-    assert "0.08 s at the server" in quick.text()
+    assert "30 s at the server" in quick.text()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A model server whose chat answers come late, while its metrics count a first token of 0.08 s for each."""
+"""A model server whose chat answers come late, while its metrics count a first token of a fixed time for each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ class DelayedServer:
     Attributes:
         seconds: How long it holds each one.
         others: Sequences of other callers that begin in the time of each one.
+        at_server: The time of a first token by its metrics.
         counts: First tokens so far.
     """
 
     def __init__(self, server: ModelServer, metrics: str, *, seconds: float, others: int = 0) -> None:
         self.seconds, self.others, self.counts = seconds, others, 0
+        self.at_server, self._sum = AT_SERVER, 0.0
         self._text = metrics
         self._server: Any = server
         server.cloud.server.routes.insert(0, self._answer)
@@ -35,6 +37,7 @@ class DelayedServer:
             return Answer(text=self._metrics())
         if call.path == CHAT:
             self.counts += 1 + self.others
+            self._sum += self.at_server * (1 + self.others)
             chunks: list[bytes | float] = [self.seconds, *self._answer_below(call)]
             return Answer(headers={"Content-Type": "text/event-stream"}, chunks=chunks)
         return None
@@ -49,8 +52,8 @@ class DelayedServer:
 
     def _metrics(self) -> str:
         def grow(match: re.Match[str]) -> str:
-            step = {"count": 1.0, "sum": AT_SERVER}.get(match["part"] or "", 9.0)
-            return f"{match['head']} {float(match['value']) + step * self.counts}"
+            grown = {"count": self.counts, "sum": self._sum}.get(match["part"] or "", 9 * self.counts)
+            return f"{match['head']} {float(match['value']) + grown}"
 
         pattern = rf"^(?P<head>(?:{TTFT}_(?P<part>sum|count)|vllm:prompt_tokens_total)(?:\{{.*\}})?) (?P<value>\S+)$"
         return re.sub(pattern, grow, self._text, flags=re.MULTILINE)
