@@ -115,6 +115,7 @@ def test_a_connection_that_breaks_before_any_answer_is_reset() -> None:
     assert "reset" in sample.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pieces", "kind"), [([], "no_answer"), ([HEAD, chunk(TOKEN)], "timeout")])
 def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[bytes], kind: str) -> None:
     async def stops(_: WireRequest, writer: asyncio.StreamWriter) -> None:
@@ -122,9 +123,10 @@ def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[byt
         await asyncio.sleep(30)
 
     with serving(stops) as wire:
-        (sample,) = send(wire.url, deadline_seconds=0.1).samples
+        # A busy machine keeps a process waiting for some tenths of a second.
+        (sample,) = send(wire.url, deadline_seconds=0.8).samples
     assert sample.failure == kind
-    assert 0.1 <= (sample.done - sample.sent) / 1e9 < 1
+    assert 0.8 <= (sample.done - sample.sent) / 1e9 < 8
 
 
 def test_request_after_a_failure_is_sent_on_a_counted_new_connection() -> None:
@@ -219,16 +221,17 @@ def hanging_after(answers: int, *, but: int = 0) -> "Answering":
     return answer
 
 
-@pytest.mark.parametrize("pattern", [Closed(4), Constant(100.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", [Closed(4), Constant(40.0)])
 def test_load_at_a_hanging_server_ends_after_one_silent_deadline(pattern: "Pattern") -> None:
     """Not when each user has waited a deadline for each of the own requests; and what was answered is kept."""
     with serving(hanging_after(8)) as wire:
-        measured = send(wire.url, 4000, pattern, deadline_seconds=0.3)
+        measured = send(wire.url, 4000, pattern, deadline_seconds=0.8)
     failed = [sample for sample in measured.samples if sample.failure]
     assert len(measured.samples) - len(failed) == 8
     assert {sample.failure for sample in failed} == {"no_answer"}
     assert len(measured.samples) < 200
-    assert measured.client.silent_seconds >= 0.3
+    assert measured.client.silent_seconds >= 0.8
     assert not measured.client.interrupted
 
 
@@ -242,6 +245,7 @@ def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> Non
     assert measured.client.silent_seconds == 0
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
     """Its connections are refused: each request fails at once, and none is answered."""
 
@@ -251,10 +255,10 @@ def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
         writer.close()
 
     with serving(one) as wire:
-        measured = send(wire.url, 10_000, Closed(2), deadline_seconds=0.4)
+        measured = send(wire.url, 10_000, Closed(2), deadline_seconds=0.8)
     assert measured.samples[0].failure == ""
     assert len(measured.samples) < 100
-    assert measured.client.silent_seconds >= 0.4
+    assert measured.client.silent_seconds >= 0.8
 
 
 def failing(*, but: int = 0) -> "Answering":

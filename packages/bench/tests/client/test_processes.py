@@ -107,15 +107,15 @@ def test_a_signal_ends_a_run_with_what_there_is(number: signal.Signals, workers:
     async def last_is_late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if asked.number >= 100:
             hundred.set()
-            await asyncio.sleep(30)
+            await asyncio.sleep(90)
         await good(asked, writer)
 
     with serving(last_is_late) as wire:
         text = SENDER.format(root=str(ROOT), url=wire.url, workers=workers)
         with subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE) as process:
-            assert hundred.wait(30)
+            assert hundred.wait(60)
             process.send_signal(number)
-            out, _ = process.communicate(timeout=20)
+            out, _ = process.communicate(timeout=60)
     interrupted, failures = json.loads(out)
     assert (process.returncode, interrupted) == (0, True)
     # What was on its way is the client's own doing, and no failure of the server's: the late one, and of each of the

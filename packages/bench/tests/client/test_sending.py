@@ -53,21 +53,27 @@ def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
             assert before.done == after.planned <= after.sent
 
 
+async def late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+    """Answer after a moment, so that a load of some time is few requests."""
+    await asyncio.sleep(0.02)
+    await good(asked, writer)
+
+
 @pytest.mark.slow
 def test_users_of_a_ramp_begin_one_after_the_other() -> None:
-    with serving() as wire:
-        measured = send(wire.url, None, Closed(4), ramp_seconds=0.2, seconds=0.25)
+    with serving(late) as wire:
+        measured = send(wire.url, None, Closed(4), ramp_seconds=0.8, seconds=1.2)
     firsts = [min(s.planned for s in measured.samples if s.user == user) - measured.began for user in range(4)]
-    assert firsts == [0, 50_000_000, 100_000_000, 150_000_000]
-    assert all(sample.planned - measured.began < 250_000_000 for sample in measured.samples)
+    assert firsts == [0, 200_000_000, 400_000_000, 600_000_000]
+    assert all(sample.planned - measured.began < 1_200_000_000 for sample in measured.samples)
 
 
 @pytest.mark.slow
 def test_users_leave_and_come_back_with_their_stages() -> None:
-    stages = Staged("users", (Stage(1, 0.1), Stage(3, 0.1), Stage(1, 0.1)))
-    with serving() as wire:
+    stages = Staged("users", (Stage(1, 0.4), Stage(3, 0.4), Stage(1, 0.4)))
+    with serving(late) as wire:
         measured = send(wire.url, None, stages)
-    for user, begin, end in ((0, 0, 300), (1, 100, 200), (2, 100, 200)):
+    for user, begin, end in ((0, 0, 1200), (1, 400, 800), (2, 400, 800)):
         starts = [(s.planned - measured.began) / 1e6 for s in measured.samples if s.user == user]
         assert begin <= min(starts) <= max(starts) < end
 
@@ -82,11 +88,11 @@ def test_a_user_away_is_present_again_at_the_next_window() -> None:
 
 @pytest.mark.slow
 def test_an_open_loop_sends_at_its_instants_whether_or_not_answers_come() -> None:
-    async def late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.1)
+    async def much_later(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1)
         await good(asked, writer)
 
-    with serving(late) as wire:
+    with serving(much_later) as wire:
         measured = send(wire.url, 40, Constant(400))
     assert [sample.planned - measured.began for sample in measured.samples] == [n * 2_500_000 for n in range(40)]
     assert all(sample.sent >= sample.planned for sample in measured.samples)
