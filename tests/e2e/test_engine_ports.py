@@ -29,7 +29,7 @@ from tests.support.e2e.rehearsal import Rehearsal
 from tests.support.other_user import reachable_by_other_user
 
 PULUMI = Path(sys.executable).parent / "pulumi"
-SECONDS = 20
+SECONDS = 60
 WAITS = """
 import os, time
 from pulumi.dynamic import CreateResult, ResourceProvider

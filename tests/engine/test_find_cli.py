@@ -14,7 +14,7 @@ from bezel_base.errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import language_pb2_grpc
 from tests.support.plugin.typescript_program import HOSTS
 
 pytestmark = pytest.mark.slow
-SECONDS = 20
+SECONDS = 60
 
 
 @pytest.fixture

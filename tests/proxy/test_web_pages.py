@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 CHROMIUM = Path(sys.executable).parent / "chromium"
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
-SECONDS = 30.0
+SECONDS = 60.0
 HTML = b"content-type: text/html\r\n"
 
 # Markup of each kind of request that a page can make; `@` is the address that the request goes to.

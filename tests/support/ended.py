@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed import HasFileno
 
-SECONDS = 20
+SECONDS = 60
 
 
 def has_ended(pid: int) -> bool:

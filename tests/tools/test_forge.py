@@ -15,7 +15,7 @@ from tools.forge.keeper import text
 from tools.forge.place import Place
 
 pytestmark = pytest.mark.slow
-SECONDS = 30.0
+SECONDS = 60.0
 # A keeper whose signal handler is that of the real one, or none.
 KEEPER = """
 import signal, sys, time

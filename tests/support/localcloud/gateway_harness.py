@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-SECONDS = 20.0
+SECONDS = 60.0
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 

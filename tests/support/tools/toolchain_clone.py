@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SECONDS = 30
+SECONDS = 60
 
 FAKE_UV = """#!/bin/sh
 if [ -p "$FAKE_UV_GATE" ]; then read -r line < "$FAKE_UV_GATE"; fi

@@ -115,7 +115,6 @@ def test_a_connection_that_breaks_before_any_answer_is_reset() -> None:
     assert "reset" in sample.detail
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("pieces", "kind"), [([], "no_answer"), ([HEAD, chunk(TOKEN)], "timeout")])
 def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[bytes], kind: str) -> None:
     async def stops(_: WireRequest, writer: asyncio.StreamWriter) -> None:
@@ -221,7 +220,6 @@ def hanging_after(answers: int, *, but: int = 0) -> "Answering":
     return answer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [Closed(4), Constant(40.0)])
 def test_load_at_a_hanging_server_ends_after_one_silent_deadline(pattern: "Pattern") -> None:
     """Not when each user has waited a deadline for each of the own requests; and what was answered is kept."""
@@ -245,7 +243,6 @@ def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> Non
     assert measured.client.silent_seconds == 0
 
 
-@pytest.mark.slow
 def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
     """Its connections are refused: each request fails at once, and none is answered."""
 
