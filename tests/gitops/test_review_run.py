@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bezel.engine.outcomes import Exit
-from localcloud_support.client import plain
+from localcloud_support.client import plain, until
 from tests.support.gitops.pipeline import STACK, STATES, Pipeline
 
 pytestmark = pytest.mark.slow
@@ -233,7 +233,7 @@ def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline
     hold = {"method": "POST", "path": "/upload/storage/v1/b/data-*/o", "when": "after"}
     assert pipeline.cloud.http.put("/localcloud/hold", json=hold).is_success
     process = pipeline.start(*DEPLOY)
-    assert pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 30}).json()["reached"]
+    until(lambda: pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 1}).json()["reached"])
     kill_all(process.pid)
     process.communicate(timeout=60)
     pipeline.cloud.http.delete("/localcloud/hold", params={"drop": 1})

@@ -70,7 +70,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(client: Client) -> None:
 
 def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(client: Client) -> None:
     client.prepare()
-    answer = client.post(SERVICES, {"template": client.template("--boot=0.3")}, serviceId="late")
+    answer = client.post(SERVICES, {"template": client.template("--boot=2")}, serviceId="late")
     fill(client, full=True)
     operation = answer.json()["name"]
     log = client.endpoint.directory / "logs" / "daemon.log"
