@@ -118,7 +118,10 @@ OF_RUN = [
 ]
 OWN = [("api_key_env", "--api-key-env NONE_SUCH", ""), ("header", "--header a", "--header a:b")]
 ROWS = {
-    "run": [*OF_SERVER, *OF_RUN, *OWN],
+    "run": [*OF_SERVER, *OF_RUN, *OWN,
+        ("ca_file", "--rate 2 --ca-file CA --also-url http://127.0.0.1:19",
+            "--rate 2 --ca-file CA --also-url https://127.0.0.1:19"),
+    ],
     "job": [*OF_SERVER, *OF_RUN, ("api_key_env", "--api-key-env PATH", ""), ("header", "--header a:b", ""),
         ("also_url", "--also-url http://127.0.0.1:19", ""),
     ],

@@ -1,6 +1,7 @@
 """Each figure of a run whose truth is known, and its absence where it cannot be measured."""
 
 from array import array
+from dataclasses import replace
 
 import pytest
 
@@ -104,6 +105,16 @@ def test_failed_requests_are_in_no_latency_and_no_rate():
     names = ("ttft_mean", "e2e_p90", "requests_per_second", "output_tokens_per_second")
     assert {name: figure(name, worse).value for name in names} == {name: figure(name, run).value for name in names}
     assert figure("success_share", worse).value == pytest.approx(40 / 60)
+
+
+def test_shares_leave_out_requests_that_the_client_cancelled():
+    planned = [failed_sample(100 + place, BEGAN + 300 * MS, "cancelled", after=MS) for place in range(20)]
+    names, slos = ("success_share", "goodput_share"), [Slo(metric="e2e", limit_ms=500)]
+    for kind in ("cancelled", "timeout"):
+        run = measurement([*closed_loop(4, 10).samples, *(replace(one, failure=kind) for one in planned)])
+        shares = [figure(name, run, slos=slos) for name in names]
+        assert all((share.value == 1) == (kind == "cancelled") for share in shares)
+    assert figure("success_share", measurement(planned)).value is None
 
 
 def test_open_loop_latencies_count_from_the_planned_instant():

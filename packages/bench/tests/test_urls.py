@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from bench_support.cells import plan, record
+from bench_support.cells import document, plan, record
 from bench_support.command_line import parse
+from bench_support.rendered import text_of
 from bench_support.runs import closed_loop, failed_sample, good_sample
 from bench_support.wire import send, serving
 from bezel_base.errors import UserError
 from bezel_bench.commands.measure.load_options import load_of
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.commands.run import warm_up_of
 from bezel_bench.load.plan import Closed, Load, Target, from_json, to_json
 
@@ -53,11 +55,20 @@ def test_each_address_has_the_figures_of_its_processes() -> None:
 
     planned = plan()
     several = replace(planned, load=replace(planned.load, pattern=Closed(6), more_urls=(OTHER, OTHER), workers=3))
-    cell = record(closed_loop(6, 10, make), several).cell
+    measured = record(closed_loop(6, 10, make), several)
+    cell = measured.cell
     assert [(part.url, part.requests, part.failed) for part in cell.urls] == [(URL, 18, 1), (OTHER, 42, 0)]
     assert [part.share for part in cell.urls] == pytest.approx([1 / 3, 2 / 3])
     rates = [part.metrics["requests_per_second"].value or 0.0 for part in cell.urls]
     assert sum(rates) == pytest.approx(cell.value("requests_per_second"))
+    for failures, ending in (
+        ({"timeout": 1}, "failed"),
+        ({"cancelled": 1}, "cancelled"),
+        (None, "failed or cancelled"),
+    ):
+        counts = failures or {"timeout": 1, "cancelled": 2}
+        named = replace(measured, cell=cell.model_copy(update={"failures": counts}))
+        assert f"18 requests, 1 {ending}\n" in text_of(run_blocks(document(named)))
     assert cell.check("counters").state == "unknown"  # type: ignore[union-attr]
     alone = record(closed_loop(6, 10), replace(several, load=replace(several.load, more_urls=()))).cell
     assert (alone.urls, alone.check("counters").state) == ([], "passed")  # type: ignore[union-attr]

@@ -125,7 +125,7 @@ def goodput_share(inputs: MetricInputs) -> MeasuredFigure:
     """Compute the share of all ended requests that met every SLO; a failed one met none."""
     if not inputs.slos:
         raise NotMeasurableError("no SLO was given")
-    ended = inputs.columns.where(inputs.steady.counts(inputs.columns))
+    ended = inputs.columns.where(inputs.steady.counts(inputs.columns) & ~inputs.columns.cancellations())
     if len(ended) == 0:
         raise NotMeasurableError("no request ended in the part that counts")
     met = meets(ended, inputs.slos, open_loop=inputs.open_loop) & (ended.failure == 0)
@@ -152,9 +152,10 @@ cost_per_million_input_tokens = functools.partial(_cost, input_tokens_per_second
 
 def success_share(inputs: MetricInputs) -> MeasuredFigure:
     """Compute the share of the sent requests that succeeded."""
-    if len(inputs.columns) == 0:
-        raise NotMeasurableError("no request was sent")
-    return MeasuredFigure(len(inputs.good) / len(inputs.columns), len(inputs.columns))
+    sent = len(inputs.columns) - int(inputs.columns.cancellations().sum())
+    if sent == 0:
+        raise NotMeasurableError("no request was sent to its end")
+    return MeasuredFigure(len(inputs.good) / sent, sent)
 
 
 def cached_share(inputs: MetricInputs) -> MeasuredFigure:

@@ -124,8 +124,8 @@ def _curve(metric: str, load: _LoadDistribution) -> Line:
     cell, values = load.cell, load.values
     # Failed requests never had a first token: their curve ends below 100 %.
     whole = 1.0
-    if metric == "ttft" and cell.requests:
-        whole = 1 - sum(cell.failures.values()) / cell.requests
+    if metric == "ttft" and cell.requests > cell.cancellations:
+        whole = (cell.requests - sum(cell.failures.values())) / (cell.requests - cell.cancellations)
     counted = accumulate(values.histogram.counts)
     shares = {edge: total / values.n for edge, total in zip(values.histogram.edges[1:], counted, strict=True)}
     percentiles = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}

@@ -76,8 +76,8 @@ class Spot:
 
     @property
     def failed_requests(self) -> int:
-        """Return the failed requests among them."""
-        return sum(sum(cell.failures.values()) for cell in self.every)
+        """Return the failed requests among them; those that the client cancelled did not fail."""
+        return sum(sum(cell.failures.values()) - cell.cancellations for cell in self.every)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bezel_bench.result.sample import INSTANTS, KINDS, Sample
+from bezel_bench.result.sample import CANCELLED, INSTANTS, KINDS, Sample
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -95,6 +95,11 @@ class Columns:
         return Columns(
             fields, self.failure[rows], self._chunks, self.chunk_counts[rows], chunk_places=self._places[rows]
         )
+
+    def cancellations(self) -> Flags:
+        """Return which requests the client ended as the load asks for."""
+        is_cancelled: Flags = self.failure == _CODES[CANCELLED]
+        return is_cancelled
 
     def good(self) -> "Columns":
         """Return the requests that succeeded."""

@@ -26,6 +26,7 @@ from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 from bezel_bench.result.platform_series import PlatformSeries
 from bezel_bench.result.records import STRICT, Amount, Count, Distribution, Manifest, Metric, ServedBy
+from bezel_bench.result.sample import CANCELLED
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
@@ -279,6 +280,11 @@ class Cell(_ResultPart):
         if sum(self.failures.values()) > self.requests:
             raise ValueError(f"cell {self.id}: more requests failed than were sent")
         return self
+
+    @property
+    def cancellations(self) -> int:
+        """Requests that the client ended, as the load asks for: no failures of the server."""
+        return self.failures.get(CANCELLED, 0)
 
     def value(self, metric: str) -> float | None:
         """Return the figure of that name, or None where it was not measured."""

@@ -73,7 +73,10 @@ def counters_agree(client: ClientCounts, counters: Counters) -> Check:
     if not compared:
         return check(state="unknown", text="the server has none of the client's counters")
     worst = max(abs(float(value or 0)) for key, value in numbers.items() if key.endswith("_off"))
-    return check(state="passed", text=f"server and client agree within {worst:.2%}")
+    text = f"server and client agree within {worst:.2%}"
+    if client.unfinished:
+        text += f", with work for {format_count(client.unfinished, 'requests')} that ended early on the server's side"
+    return check(state="passed", text=text)
 
 
 def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:

@@ -53,6 +53,10 @@ def _computes(options: Any) -> bool:
     return options.endpoint not in GENERATING
 
 
+def _urls(options: Any) -> list[str]:
+    return [str(options.url).lower(), *(url.lower() for url in getattr(options, "also_url", []))]
+
+
 def _has_a_level_of_users(options: Any) -> bool:
     return not (options.rate is not None or options.user_stages or options.rate_stages or options.trace)
 
@@ -100,7 +104,7 @@ _SERVER = (
     OptionRule("audience", lambda options: options.public, "--public sends no identity token.", "leave out --public"),
     OptionRule(
         "ca_file",
-        lambda options: str(options.url or "").startswith("http://"),
+        lambda options: bool(options.url) and not any(url.startswith("https") for url in _urls(options)),
         "the address is of plain HTTP, which has no certificate.",
         "write https:// in --url",
     ),

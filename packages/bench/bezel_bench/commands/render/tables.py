@@ -11,6 +11,7 @@ from bezel_bench.commands.render.platform_row import platform_row, platform_rows
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
+from bezel_bench.result.sample import CANCELLED
 from bezel_bench.sweep.wording import format_count
 
 _RATES = (
@@ -125,26 +126,16 @@ def _cell(cell: Cell) -> Iterator[Line]:
     yield Line(f"{cell.id}: {state} ({load}, {_sizes(cell)}{seconds})", mark(state).role)
     if cell.reason:
         yield Line(f"  why: {cell.reason}")
-    if cell.failures:
-        failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
+    failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()) if kind != CANCELLED)
+    if failures:
         yield Line(f"  failed: {failures} (in no latency)")
+    if cell.cancellations:
+        yield Line(f"  cancelled, as planned: {format_count(cell.cancellations, 'requests')} (in no latency)")
     if cell.client and cell.client.waited:
         waited = format_count(cell.client.waited, "requests")
         yield Line(f"  waited: {waited}, until fewer were under way (--max-concurrency): each latency holds that wait")
     yield from _figures(cell.metrics, cell.distributions)
-    # Users send when they are ready: nothing is due in a closed loop.
-    closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
-    unit, word = ("users", "sent") if closed else ("requests/s", "due")
-    for number, stage in enumerate(cell.stages, 1):
-        failed = f", {stage.failed} failed" if stage.failed else ""
-        sent = f"{format_count(stage.requests, 'requests')} {word}{failed}"
-        span = f"{stage.begins:.1f} to {stage.ends:.1f} s"
-        yield Line(f"  stage {number}: {format_count(stage.level, unit)}, {span}, {sent}")
-        yield from _figures(stage.metrics, stage.distributions)
-    for part in cell.urls:
-        failed = f", {part.failed} failed" if part.failed else ""
-        yield Line(f"  {part.url}: {part.share:.0%}, {format_count(part.requests, 'requests')}{failed}")
-        yield from _figures(part.metrics, part.distributions)
+    yield from _parts(cell)
     if cell.window:
         yield Line(f"  counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
     if cell.client and cell.metrics.get("ttft_p50") and cell.metrics["ttft_p50"].value is not None:
@@ -153,6 +144,24 @@ def _cell(cell: Cell) -> Iterator[Line]:
         yield Line(f"  {platform_row(cell.platform_series)}")
     for check in cell.checks:
         yield Line(f"  {check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+
+
+def _parts(cell: Cell) -> Iterator[Line]:
+    """Return the lines of stages and of addresses, which count failed and cancelled requests together."""
+    # Users send when they are ready: nothing is due in a closed loop.
+    closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
+    unit, word = ("users", "sent") if closed else ("requests/s", "due")
+    ended = " or ".join(["failed"] * (cell.failures.keys() != {CANCELLED}) + [CANCELLED] * bool(cell.cancellations))
+    for number, stage in enumerate(cell.stages, 1):
+        failed = f", {stage.failed} {ended}" if stage.failed else ""
+        sent = f"{format_count(stage.requests, 'requests')} {word}{failed}"
+        span = f"{stage.begins:.1f} to {stage.ends:.1f} s"
+        yield Line(f"  stage {number}: {format_count(stage.level, unit)}, {span}, {sent}")
+        yield from _figures(stage.metrics, stage.distributions)
+    for part in cell.urls:
+        failed = f", {part.failed} {ended}" if part.failed else ""
+        yield Line(f"  {part.url}: {part.share:.0%}, {format_count(part.requests, 'requests')}{failed}")
+        yield from _figures(part.metrics, part.distributions)
 
 
 def _client_part(client: ClientFigures) -> str:
