@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,16 @@ def test_vllms_format_has_one_stage_and_refuses_several(
         assert shape["median_ttft_ms"] == pytest.approx(stage.metrics["ttft_p50"].value)
         assert shape["total_output_tokens"] == TOKENS * stage.requests
     assert export(path, "--cell", "c100-u4-stage4")[0] == 1
+
+
+def test_requests_of_a_stage_are_rows_of_the_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, measured = write_result(RATES, tmp_path)
+    lines = []
+    for name in (measured.cell.id, *(part.id for part in measured.cell.parts())):
+        assert main(["export", str(path), "--format", "requests", "--cell", name]) == 0
+        lines.append(capsys.readouterr().out.splitlines()[1:])
+    assert sorted(lines[0]) == sorted(itertools.chain(*lines[1:]))
+    assert all(lines)
 
 
 @pytest.mark.slow
