@@ -56,7 +56,8 @@ class Entry:
     def text(self) -> str | None:
         """The only message's text; None for several messages, or for one of several parts."""
         (first, *others) = self.messages
-        return first["content"] if not others and isinstance(first["content"], str) else None
+        text = first.get("content")
+        return text if not others and isinstance(text, str) else None
 
 
 def entry_of(item: Any) -> Entry | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import format_count
 
 BLOCK_TOKENS = 512
 _SHOWN_PROBLEMS = 5
@@ -58,7 +59,9 @@ def read_trace(file: Path, text: str) -> tuple[Traced, ...]:
             repair = "write timestamp (ms), input_length, output_length, and hash_ids or none."
             problems.append(Problem(f"{file}, line {number}", None, f"{error}.", repair))
     if problems:
-        raise UserError(*problems[:_SHOWN_PROBLEMS], title=f"{len(problems)} lines of {file.name} cannot be sent")
+        raise UserError(
+            *problems[:_SHOWN_PROBLEMS], title=f"{format_count(len(problems), 'lines')} of {file.name} cannot be sent"
+        )
     if not requests:
         raise UserError(Problem("--trace", str(file), "it holds no request.", "write one a line."))
     begin = min(each.at for each in requests)
@@ -79,7 +82,13 @@ def _request(line: str) -> Traced:
         isinstance(block, int) and not isinstance(block, bool) for block in blocks
     ):
         raise ValueError("expected whole numbers in `hash_ids`")
-    return Traced(at / 1000, _length(fields, "input_length"), _length(fields, "output_length"), tuple(blocks))
+    length = _length(fields, "input_length")
+    if len(blocks) > length // BLOCK_TOKENS + 1:
+        # Such as those of Bailian, whose instants are seconds, and whose blocks have 16 tokens.
+        raise ValueError(
+            f"expected a block for {BLOCK_TOKENS} tokens, got {len(blocks)} `hash_ids` for {length} tokens"
+        )
+    return Traced(at / 1000, length, _length(fields, "output_length"), tuple(blocks))
 
 
 def _length(fields: dict[str, Any], name: str) -> int:

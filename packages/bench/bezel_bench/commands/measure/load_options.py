@@ -184,7 +184,7 @@ def _trace(file: Path) -> tuple[float, ...]:
     try:
         return tuple(float(line) for line in file.read_text(encoding="utf-8").split())
     except (OSError, ValueError) as error:
-        repair = "write one instant a line, in seconds from the start."
+        repair = "write one instant a line, in seconds from the start, or JSON lines as Mooncake's."
         raise UserError(Problem("--trace", str(file), f"it cannot be read: {error}.", repair)) from None
 
 
