@@ -14,6 +14,7 @@ from bench_support.runs import closed_loop
 from bezel_base.errors import UserError
 from bezel_bench.commands.main import main
 from bezel_bench.commands.measure.settings import kept_options
+from bezel_bench.commands.run import plan_of
 from bezel_bench.commands.table import shared_table
 from bezel_bench.result.document import save
 
@@ -97,9 +98,58 @@ def test_all_mistakes_of_file_and_variables_are_shown_at_once(monkeypatch: pytes
     assert "planted-secret" not in text
 
 
+def test_a_value_of_a_file_is_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEZEL_BENCH_USERS", "")  # is not set
+    monkeypatch.setenv("BEZEL_BENCH_SIMULATED", "on")
+    Path("odd.yaml").write_text(
+        "{url: http://h, title: no, model: on, run-id: 2026-11-30, seed: 010, user-stages: [4:30, 8:30],\n"
+        "deadline: 1e2, requests: ~, public: off, extra-body: {day: 2026-11-30, stop: [no, True, 08, '1', null, 1.5]}}"
+    )
+    options = parse(["run", "--config", "odd.yaml"])
+    assert (options.title, options.model, options.run_id, options.seed) == ("no", "on", "2026-11-30", 10)
+    assert (options.user_stages, options.deadline, options.users) == ("4:30,8:30", 100.0, None)
+    assert (options.requests, options.public, options.simulated) == (None, False, True)
+    assert json.loads(options.extra_body) == {"day": "2026-11-30", "stop": ["no", True, "08", "1", None, 1.5]}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("[1", "expected ','"), ("- users", "expected options"), ('{"a": ', "line 1"), (None, "No such file")],
+    [
+        ("users: 4\nusers: 5", "users\n   the file has it twice"),
+        ("output-tokens: 4\noutput_tokens: 4", "output_tokens\n   the file has it twice"),
+        ("users: 4.5", "users = 4.5\n   expected a whole number"),
+        ("header: [{Key: planted}]", "header\n   expected a text, or a list of texts"),
+        ("slo: {ttft: 500}", "slo\n   expected a text"),
+        ("like: vllm bench serve", "no such option"),
+    ],
+)
+def test_a_value_that_would_be_lost_or_misread_is_refused(content: str, message: str) -> None:
+    Path("odd.yaml").write_text(content)
+    with pytest.raises(UserError) as caught:
+        parse(["run", "--url", "http://h", "--config", "odd.yaml"])
+    assert message in str(caught.value)
+    assert "planted" not in str(caught.value)
+
+
+def test_a_field_of_the_body_that_names_a_secret_is_refused() -> None:
+    secret = '{"metadata": {"api_key": "planted"}}'
+    with pytest.raises(UserError, match="api_key\n   the result would show") as caught:
+        plan_of(parse(["run", "--url", "http://h", "--extra-body", secret]))
+    assert "planted" not in str(caught.value)
+    load, _ = plan_of(parse(["run", "--url", "http://h", "--extra-body", secret.replace("api_key", "max_tokens_left")]))
+    assert load.extra_body == {"metadata": {"max_tokens_left": "planted"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[1", "expected ','"),
+        ("- users", "expected options"),
+        ('{"a": ', "line 1"),
+        (None, "No such file"),
+        ("a: &x [*x]", "recursion"),
+        ('{"schema": "bezel.bench/1"}', "expected options"),
+    ],
 )
 def test_a_file_without_options_is_refused(content: str | None, message: str) -> None:
     if content is not None:

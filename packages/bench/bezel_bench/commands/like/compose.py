@@ -1,9 +1,8 @@
 """Options of other clients that become several options here, or depend on each other; those clients' defaults. Pure."""
 
 import json
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +12,13 @@ from bezel_bench.load.plan import GENERATING
 
 READ = frozenset({"--file", "--dataset", "--trace"})
 """Options with a name of what is read."""
-_SLOS = {"e2el": "e2e", "time_to_first_token": "ttft", "inter_token_latency": "tpot", "request_latency": "e2e"}
+_SLOS = {
+    "ttft": "ttft", "tpot": "tpot", "e2el": "e2e", "time_to_first_token": "ttft", "inter_token_latency": "tpot",
+    "request_latency": "e2e",
+}  # fmt: skip
+_KEY = "authorization"
 _FILE = re.compile(r"[./~<].*|.*\.(jsonl?|csv|tsv|txt|parquet)")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
-_NOTHING = re.compile(r"0(\.0*)?")
-_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 class Values(dict[str, list[str]]):
@@ -72,7 +73,7 @@ def compose(client: str, values: Values, command: Command, defaults: Mapping[str
     Raises:
         WrongValueError: A value of which another is calculated is no number.
     """
-    _COMPOSERS[client](values, command)
+    {"vllm": _of_vllm, "guidellm": _of_guidellm, "aiperf": _of_aiperf}[client](values, command)
     for option, value in defaults.items():
         if option not in command.options and not (option == "--input-tokens" and READ & command.options.keys()):
             command.set(option, value)
@@ -183,11 +184,12 @@ def _set_pattern(command: Command) -> None:
             command.leave_out(option, "the trace has its own")
         if users := command.options.pop("--users", None):
             command.set("--max-concurrency", *users)
-    if command.value("--arrivals") not in ("constant", "poisson", ""):
-        del command.options["--arrivals"]  # gamma, whose shape is 1 unless it is given
+    is_rate = "--rate" in command.options or command.name != "run"
+    if not is_rate or command.value("--arrivals") not in ("constant", "poisson"):
+        command.options.pop("--arrivals", None)  # of no effect, or gamma, whose shape is 1 unless it is given
     if command.value("--burstiness", "1") in ("1", "1.0"):
         command.options.pop("--burstiness", None)
-    elif "--rate" in command.options:
+    elif is_rate:
         command.set("--arrivals", "burst")
     else:
         command.leave_out("--burstiness", "it shapes the gaps of a rate")
@@ -201,7 +203,7 @@ def _set_lengths(command: Command) -> None:
         command.leave_out("--prefix-tokens", "each turn repeats the earlier ones, and no other prefix")
     for what in ("input", "output"):
         lengths, tokens = f"--{what}-lengths", f"--{what}-tokens"
-        if _NOTHING.fullmatch(command.value(lengths, "0")):
+        if not command.value(lengths, "0").strip("0."):
             command.options.pop(lengths, None)
         elif tokens not in command.options or several or "--prefix-tokens" in command.options:
             command.leave_out(lengths, "turns, and prompts with a prefix, have one length")
@@ -211,9 +213,7 @@ def _set_lengths(command: Command) -> None:
     if "--prefix-tokens" in command.options:
         command.set("--input-tokens", calculate(prefix, "+", command.value("--input-tokens", "128")))
     if command.name == "run" and not {"--output-tokens", "--output-lengths", "--trace"} & command.options.keys():
-        command.notes.append(
-            "responses end by themselves there: here after 128 tokens at most, or give --output-tokens"
-        )
+        command.notes.append("responses end by themselves there: here after 128 tokens, or give --output-tokens")
         command.body.setdefault("ignore_eos", False)
 
 
@@ -241,15 +241,15 @@ def _add_json(command: Command, text: str) -> None:
 def _set_pairs(values: Values, command: Command, sign: str) -> None:
     """Set limits and headers, except a key."""
     slos = [text.replace(":", "=").partition("=") for group in values.get("--goodput", []) for text in group.split()]
-    if slos:
-        command.set("--slo", *(f"{_SLOS.get(name, name)}={limit}" for name, _, limit in slos))
-    headers = [text.partition(sign) for text in values.get("--header", [])]
-    keys = [name for name, _, _ in headers if name.strip().lower() == "authorization" or names_secret(name.strip())]
-    if keys:
-        note = "`--api-key-env VARIABLE` takes the place of the header with the key: no key in a command line"
-        command.notes.append(note)
-    if plain := [f"{name.strip()}: {value.strip()}" for name, _, value in headers if name not in keys]:
+    command.notes += [f"--goodput {name}: no limit of it" for name, _, _ in slos if name not in _SLOS]
+    if limits := [f"{_SLOS[name]}={limit}" for name, _, limit in slos if name in _SLOS]:
+        command.set("--slo", *limits)
+    headers = [[part.strip(" {}\"'") for part in text.partition(sign)] for text in values.get("--header", [])]
+    plain = [f"{name}: {value}" for name, _, value in headers if name.lower() != _KEY and not names_secret(name)]
+    if plain:
         command.set("--header", *plain)
+    if len(plain) < len(headers):
+        command.notes.append("`--api-key-env VARIABLE` in place of the header with the key: no key in a command line")
 
 
 def calculate(left: str, sign: str, right: str) -> str:
@@ -259,7 +259,8 @@ def calculate(left: str, sign: str, right: str) -> str:
         WrongValueError: One of them is neither.
     """
     try:
-        return str(_OPERATIONS[sign](int(left), int(right)))
+        first, second = int(left), int(right)
+        return str({"+": first + second, "-": first - second, "*": first * second}[sign])
     except ValueError:
         if "$" in left + right:
             return f"$(({left} {sign} {right}))"
@@ -272,10 +273,3 @@ def _number(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-_COMPOSERS: Mapping[str, Callable[[Values, Command], None]] = {
-    "vllm": _of_vllm,
-    "guidellm": _of_guidellm,
-    "aiperf": _of_aiperf,
-}

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ _ROUNDS = 10
 """Default number of requests of each user: at least three are needed for a steady state."""
 _SECONDS = 60.0
 _MOST_WEIGHT = 64
+_FIELD = re.compile(r'"([\w.-]+)"\s*:')
 
 
 def load_of(options: argparse.Namespace, target: Target) -> Load:
@@ -196,4 +198,10 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         repair = "write e.g. '{\"top_k\": 40}'."
         raise UserError(Problem("--extra-body", text, "expected a JSON object.", repair))
+    if parsed:
+        from bezel_base.credentials.names import names_secret  # late: few loads have such fields
+
+        if secret := next(filter(names_secret, _FIELD.findall(text)), None):
+            repair = "send it in a --header, or by --api-key-env."
+            raise UserError(Problem("--extra-body", secret, "the result would show this secret.", repair))
     return parsed

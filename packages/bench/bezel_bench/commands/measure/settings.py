@@ -16,6 +16,7 @@ from bezel_base.errors import Problem, WrongValueError
 
 PREFIX = "BEZEL_BENCH_"
 _CONFIG = "--config"
+_BODY = "--extra-body"
 _HELP = ("-h", "--help")
 _SCHEMA = "bezel.bench/"
 # Of one call, and no property of the measurement; headers may be secret.
@@ -34,21 +35,23 @@ def add_settings(tables: Sequence[Arguments], arguments: Sequence[str]) -> list[
     Raises:
         WrongValueError: The file cannot be read, or has another key or value than the command takes.
     """
-    variables = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(PREFIX) and value}
     typed = {word.partition("=")[0] for word in arguments}
     if not (variables or _CONFIG in typed) or typed.intersection(_HELP):
         return [*arguments]
     problems: list[Problem] = []
     added: list[str] = []
-    sources = [_of_environment(tables, variables, problems)]
+    # Those that end the command, such as --like, stand on the command line alone.
+    options = {name: keys for table in tables for name, keys in table.items() if keys.get("action") != "print"}
+    sources = [_of_environment(options, variables, problems)]
     if file := _config_file(arguments) or sources[0].get(_CONFIG, ("", None))[1]:
-        sources.append(_of_file(tables, Path(str(file)), problems))
+        sources.append(_of_file(options, Path(str(file)), problems))
     for source in sources:
         taken = typed | {word.partition("=")[0] for word in added}
         excluded = {name for table in tables for name in _exclusives(table) if taken.intersection(_exclusives(table))}
         for name, (place, value) in source.items():
             if name not in taken | excluded:
-                added += _words(name, _keys(tables, name), place, value, problems)
+                added += _words(name, options[name], place, value, problems)
     if problems:
         raise WrongValueError(*problems)
     return [*added, *arguments]
@@ -70,10 +73,6 @@ def _exclusives(table: Arguments) -> set[str]:
     return {name for name, keys in table.items() if keys.get("exclusive")}
 
 
-def _keys(tables: Sequence[Arguments], name: str) -> Mapping[str, Any]:
-    return next(table[name] for table in tables if name in table)
-
-
 def _config_file(arguments: Sequence[str]) -> str:
     """The last file that the command line names; "" for none."""
     file = ""
@@ -85,17 +84,16 @@ def _config_file(arguments: Sequence[str]) -> str:
 
 
 def _of_environment(
-    tables: Sequence[Arguments], variables: Mapping[str, str], problems: list[Problem]
+    options: Arguments, variables: Mapping[str, str], problems: list[Problem]
 ) -> dict[str, tuple[str, Any]]:
     """The options that variables set: name -> the variable and its value. One of another command is left out."""
     from bezel_bench.commands.table import shared_spec  # late: few environments have such a variable
 
     every = {name for table in shared_spec()["tables"].values() for name in table["arguments"]}
-    names = {name for table in tables for name in table}
     values: dict[str, tuple[str, Any]] = {}
     for variable, value in sorted(variables.items()):
         name = f"--{variable.removeprefix(PREFIX).lower().replace('_', '-')}"
-        if name in names:
+        if name in options:
             values[name] = (variable, value)
         elif name not in every:
             near = _nearest(name, every)
@@ -104,53 +102,83 @@ def _of_environment(
     return values
 
 
-def _of_file(tables: Sequence[Arguments], file: Path, problems: list[Problem]) -> dict[str, tuple[str, Any]]:
+def _of_file(options: Arguments, file: Path, problems: list[Problem]) -> dict[str, tuple[str, Any]]:
     """The options that a file sets: name -> the place and the value."""
     try:
         document = _read(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         repair = "name a YAML file of options, e.g. `users: 8`, or a result of `bezel bench`."
         reason = error.strerror if isinstance(error, OSError) else error
         problems.append(Problem(_CONFIG, str(file), f"it cannot be read: {reason}.", repair))
         return {}
-    names = {name for table in tables for name in table} - {_CONFIG}
+    names = {*options} - {_CONFIG}
     values: dict[str, tuple[str, Any]] = {}
-    for key, value in document.items():
-        name = f"--{str(key).replace('_', '-')}"
+    for key, value in document:
+        name = f"--{key.replace('_', '-')}"
         place = f"{file}: {key}"
-        if name in names:
+        if name in values:
+            problems.append(Problem(place, None, "the file has it twice, and one would be lost.", "leave one out."))
+        elif name in names and name != _BODY and _nests(value):
+            problems.append(Problem(place, None, "expected a text, or a list of texts.", "write e.g. [a, b]."))
+        elif name in names:
             values[name] = (place, value)
         else:
-            consequence = "the command has no such option."
             near = _nearest(name, names).removeprefix("--")
-            problems.append(
-                Problem(place, None, consequence, f"write {near}, or leave it out." if near else "leave it out.")
-            )
+            repair = f"write {near}, or leave it out." if near else "leave it out."
+            problems.append(Problem(place, None, "the command has no such option.", repair))
     return values
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """The mapping of a file: of a result, the options that it was measured with.
+def _read(file: Path) -> list[tuple[str, Any]]:
+    """The keys and values of a file; of a result, the options that it was measured with.
 
     Raises:
         OSError: It cannot be read.
         ValueError: It has another content.
     """
     text = file.read_text(encoding="utf-8-sig")
-    if text.lstrip().startswith("{"):
+    try:
         document = json.loads(text)
-        if str(document.get("schema", "")).startswith(_SCHEMA):
-            document = document["manifest"].get("options", {})
-    else:
-        import yaml  # late: most command lines name no file
-
-        try:
-            document = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(" ".join(str(error).split())) from None
+    except ValueError:
+        return _read_yaml(text)
+    if isinstance(document, dict) and str(document.get("schema", "")).startswith(_SCHEMA):
+        manifest = document.get("manifest")
+        document = manifest.get("options", {}) if isinstance(manifest, dict) else None
     if not isinstance(document, dict):
         raise ValueError("expected options with their values")  # noqa: TRY004 - a content of a file
-    return document
+    return [*document.items()]
+
+
+def _read_yaml(text: str) -> list[tuple[str, Any]]:
+    """The keys and values of a YAML text; a value as it is written: `no`, `08`, `4:30` and a date are texts."""
+    import yaml  # late: most command lines name no file
+
+    try:
+        node = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ValueError("expected options with their values")  # noqa: TRY004 - a content of a file
+    return [(str(key.value), _value(value, typed=False)) for key, value in node.value]
+
+
+def _value(node: Any, *, typed: bool) -> Any:
+    """The value of a part of a YAML text; inside a mapping with JSON's types."""
+    if node.id == "mapping":
+        return {str(key.value): _value(value, typed=True) for key, value in node.value}
+    if node.id == "sequence":
+        return [_value(each, typed=typed) for each in node.value]
+    if node.tag.endswith(":null"):
+        return None
+    try:
+        # Python's True and False are taken too.
+        return json.loads(node.value.lower()) if typed and node.style is None else node.value
+    except ValueError:
+        return node.value
+
+
+def _nests(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, list | dict) for each in value))
 
 
 def _nearest(name: str, names: set[str]) -> str:
@@ -170,9 +198,9 @@ def _words(name: str, keys: Mapping[str, Any], place: str, value: Any, problems:
         return []
     if keys.get("action") == "store_true":
         text = str(value).lower()
-        if text in ("true", "1", "yes"):
+        if text in ("true", "1", "yes", "on"):
             return [name]
-        if text not in ("false", "0", "no", ""):
+        if text not in ("false", "0", "no", "off"):
             problems.append(Problem(place, shown, "expected true or false.", "write one of them."))
         return []
     if keys.get("action") == "append":
@@ -186,7 +214,8 @@ def _words(name: str, keys: Mapping[str, Any], place: str, value: Any, problems:
         try:
             number(text)
         except ValueError:
-            problems.append(Problem(place, shown, "expected a number.", f"write e.g. {keys.get('default') or 1}."))
+            consequence = "expected a whole number." if number is int else "expected a number."
+            problems.append(Problem(place, shown, consequence, f"write e.g. {keys.get('default') or 1}."))
             return []
     if "choices" in keys and text not in keys["choices"]:
         choices = ", ".join(keys["choices"])
