@@ -10,7 +10,7 @@ import pytest
 
 from bench_support.command_line import parse
 from bezel_base.errors import UserError
-from bezel_bench.commands.like.line import clients
+from bezel_bench.commands.like.line import clients, read_line
 from bezel_bench.commands.like.translate import show_like, translate
 from bezel_bench.commands.main import main
 from bezel_bench.commands.table import shared_table
@@ -41,6 +41,24 @@ def test_options_without_a_counterpart_are_named_with_the_reason() -> None:
     assert translate("guidellm --targte h")[0].notes[0] == "--targte h: unknown; perhaps --target"
     (rates,) = translate("guidellm run --backend target=http://h --profile kind=sweep --max-requests 9")
     assert rates.notes == ["--requests 9: not of `rates`; `run` has it"]
+
+
+@pytest.mark.slow
+@pytest.mark.wide_except("vllm")
+@pytest.mark.parametrize(
+    "line",
+    [VLLM, "guidellm run --target http://h --data a.csv", "aiperf profile --osl 1"],
+    ids=["vllm", "guidellm", "aiperf"],
+)
+def test_no_option_is_dropped_in_silence(line: str) -> None:
+    client, _, _ = read_line(line, "--like")
+    alone = show_like("bezel-bench run", line)
+    for option in (option for row in clients()[client]["rows"] if not row.get("form") for option in row["options"]):
+        name, _, key = option.partition(" ")
+        kind, _, field = key.partition(" ")
+        value = f"kind={kind},{field}=7" if name == "--constraint" else f"{key}=7" if key else "7"
+        added = option if option in clients()[client]["flags"] else f"{name} {value}"
+        assert added in line or show_like("bezel-bench run", f"{line} {added}") != alone, added
 
 
 def test_no_key_of_a_line_is_shown() -> None:

@@ -123,7 +123,7 @@ def _of_guidellm(values: Values, command: Command) -> None:
     kind = values.last("--profile kind", "--rate-type") or "sweep"
     level = values.last("--profile rate", "--profile streams", "--rate")
     most = values.last("--profile max_concurrency", "--max-concurrency")
-    command.name = {"sweep": "rates", "knee": "rates", "goodput": "goodput"}.get(kind, "run")
+    command.name = {"sweep": "rates", "knee": "run" if level else "rates", "goodput": "goodput"}.get(kind, "run")
     if command.name == "rates":
         # Of a sweep's loads one has one user, and one has many; the others have rates.
         command.set("--steps", calculate(values.last("--profile sweep_size") or level or "10", "-", "2"))
@@ -132,7 +132,7 @@ def _of_guidellm(values: Values, command: Command) -> None:
     elif kind in ("constant", "poisson", "async"):
         _set_level(command, most, level or "1")
         command.set("--arrivals", "poisson" if kind == "poisson" else "constant")
-    elif kind in ("concurrent", "throughput", "synchronous"):
+    elif kind in ("concurrent", "throughput", "synchronous", "knee"):
         _set_level(command, "1" if kind == "synchronous" else level or most or "512", None)
     elif kind != "replay":
         command.notes.append(f"--profile {kind}: choose --users or --rate, and limits of `goodput` by --slo")
@@ -148,14 +148,15 @@ def _of_aiperf(values: Values, command: Command) -> None:
     command.options |= {"--also-url": [*others]} if others else {}
     most, rate = values.last("--concurrency", "--session-concurrency"), values.last("--request-rate")
     _set_level(command, most or (None if rate else "1"), rate)
-    if file := values.last("--input-file"):
+    file, sessions = values.last("--input-file"), values.last("--conversation-num")
+    if file:
         is_trace = "trace" in (values.last("--custom-dataset-type") or "") or "--fixed-schedule" in values
         _set_source(command, file, traced=is_trace and "--no-fixed-schedule" not in values)
-        if not {"--requests", "--seconds"} & command.options.keys():
-            command.notes.append("each entry of the file is sent once there: here --requests N")
+    if sessions and "--requests" not in command.options:
+        command.set("--requests", calculate(sessions, "*", command.value("--turns", "1")))
     elif not {"--requests", "--seconds"} & command.options.keys():
-        sessions, turns = values.last("--conversation-num"), command.value("--turns", "1")
-        command.set("--requests", calculate(sessions, "*", turns) if sessions else "10")
+        command.notes += ["each entry of the file is sent once there: here --requests N"] if file else []
+        command.options |= {} if file else {"--requests": ["10"]}
     for text in values.get("--extra-inputs", []):
         if text.startswith("{"):
             _add_json(command, text)
@@ -184,15 +185,15 @@ def _set_pattern(command: Command) -> None:
             command.leave_out(option, "the trace has its own")
         if users := command.options.pop("--users", None):
             command.set("--max-concurrency", *users)
-    is_rate = "--rate" in command.options or command.name != "run"
-    if not is_rate or command.value("--arrivals") not in ("constant", "poisson"):
-        command.options.pop("--arrivals", None)  # of no effect, or gamma, whose shape is 1 unless it is given
-    if command.value("--burstiness", "1") in ("1", "1.0"):
-        command.options.pop("--burstiness", None)
-    elif is_rate:
+    if "--rate" not in command.options and command.name == "run":
+        command.leave_out("--arrivals", "it is of a rate")
+        command.leave_out("--burstiness", "it is of a rate")
+    elif command.value("--burstiness", "1") not in ("1", "1.0"):
         command.set("--arrivals", "burst")
     else:
-        command.leave_out("--burstiness", "it shapes the gaps of a rate")
+        command.options.pop("--burstiness", None)
+        if command.value("--arrivals") not in ("constant", "poisson"):
+            command.options.pop("--arrivals", None)  # gamma, whose shape is 1 unless it is given
 
 
 def _set_lengths(command: Command) -> None:

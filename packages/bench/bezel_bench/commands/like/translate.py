@@ -55,7 +55,15 @@ def translate(line: str) -> list[Command]:
         WrongValueError: It is of no known client, or cannot be read.
     """
     client, loads, notes = read_line(line, _LIKE)
-    return [_translate_load(client, options, notes) for options in loads]
+    commands = [_translate_load(client, options, notes) for options in loads]
+    composed = {option for option, row in rows_of(client).items() if row.get("composed") and not row.get("form")}
+    for command, options in zip(commands, loads, strict=True):
+        for place, (option, values) in enumerate(options):
+            # With another value, or without the flag, the command would be the same.
+            others = [*options[:place], *([(option, ["<$>"])] if values else []), *options[place + 1 :]]
+            if option in composed and _translate_load(client, others, []).options == command.options:
+                command.notes.append(f"{' '.join([option, *values])}: of no effect in this line")
+    return commands
 
 
 def _translate_load(client: str, options: list[Option], notes: list[str]) -> Command:
