@@ -96,8 +96,7 @@ def _of_vllm(values: Values, command: Command) -> None:
         requests = "1000"
     if most and (factor := values.last("--sweep-num-prompts-factor")):
         requests = calculate(most, "*", factor)
-    rate = values.last("--request-rate") or "inf"
-    _set_level(command, most or (requests if rate == "inf" else None), None if rate == "inf" else rate)
+    users = requests
     if "--multi-turn" in values:
         command.set("--turns", command.value("--turns", "3"))
         requests = calculate(requests, "*", command.value("--turns"))
@@ -110,6 +109,8 @@ def _of_vllm(values: Values, command: Command) -> None:
         _set_source(command, path, hub=name == "hf", split=values.last("--hf-split"), traced=has_instants)
     elif not name.startswith(("random", "prefix")):
         command.notes.append(f"--dataset-name {name}: name its file (--file, --trace) or data set (--dataset)")
+    rate = values.last("--request-rate") or "inf"
+    _set_level(command, most, None if rate == "inf" else rate, users)
     if "--ignore-eos" not in values:
         command.body.setdefault("ignore_eos", False)
     _add_json(command, values.last("--extra-body") or "{}")
@@ -133,7 +134,7 @@ def _of_guidellm(values: Values, command: Command) -> None:
         _set_level(command, most, level or "1")
         command.set("--arrivals", "poisson" if kind == "poisson" else "constant")
     elif kind in ("concurrent", "throughput", "synchronous", "knee"):
-        _set_level(command, "1" if kind == "synchronous" else level or most or "512", None)
+        _set_level(command, None, None, "1" if kind == "synchronous" else level or most or "512")
     elif kind != "replay":
         command.notes.append(f"--profile {kind}: choose --users or --rate, and limits of `goodput` by --slo")
     if source := values.last("--data path", "--data source.path", "--data source", "--dataset"):
@@ -146,16 +147,15 @@ def _of_aiperf(values: Values, command: Command) -> None:
     first, *others = (text if "://" in text or _VARIABLE.fullmatch(text) else f"http://{text}" for text in urls)
     command.set("--url", first)
     command.options |= {"--also-url": [*others]} if others else {}
-    most, rate = values.last("--concurrency", "--session-concurrency"), values.last("--request-rate")
-    _set_level(command, most or (None if rate else "1"), rate)
     file, sessions = values.last("--input-file"), values.last("--conversation-num")
     if file:
         is_trace = "trace" in (values.last("--custom-dataset-type") or "") or "--fixed-schedule" in values
         _set_source(command, file, traced=is_trace and "--no-fixed-schedule" not in values)
+    _set_level(command, values.last("--concurrency", "--session-concurrency"), values.last("--request-rate"), "1")
     if sessions and "--requests" not in command.options:
         command.set("--requests", calculate(sessions, "*", command.value("--turns", "1")))
     elif not {"--requests", "--seconds"} & command.options.keys():
-        command.notes += ["each entry of the file is sent once there: here --requests N"] if file else []
+        command.notes += ["each entry is sent once there: here --requests N"] if "--file" in command.options else []
         command.options |= {} if file else {"--requests": ["10"]}
     for text in values.get("--extra-inputs", []):
         if text.startswith("{"):
@@ -171,10 +171,13 @@ def _of_aiperf(values: Values, command: Command) -> None:
     command.options |= {"--image-size": [f"{width}x{height}"]} if width and height else {}
 
 
-def _set_level(command: Command, users: str | None, rate: str | None) -> None:
-    """Set users, or a rate with the most requests at once."""
-    command.options |= {"--rate": [rate]} if rate else {}
-    command.options |= {"--max-concurrency" if rate else "--users": [users]} if users else {}
+def _set_level(command: Command, most: str | None, rate: str | None, users: str | None = None) -> None:
+    """Set a rate, or users, which are the most requests at once if there is such a limit."""
+    if rate or "--trace" in command.options:
+        command.options |= {"--rate": [rate]} if rate else {}
+        command.options |= {"--max-concurrency": [most]} if most else {}
+    else:
+        command.set("--users", most or users)
 
 
 def _set_pattern(command: Command) -> None:
@@ -183,8 +186,6 @@ def _set_pattern(command: Command) -> None:
         command.notes.append("--trace: its timestamps are milliseconds, its blocks of 512 tokens")
         for option in ("--rate", "--input-tokens", "--output-tokens"):
             command.leave_out(option, "the trace has its own")
-        if users := command.options.pop("--users", None):
-            command.set("--max-concurrency", *users)
     if "--rate" not in command.options and command.name == "run":
         command.leave_out("--arrivals", "it is of a rate")
         command.leave_out("--burstiness", "it is of a rate")
@@ -213,7 +214,8 @@ def _set_lengths(command: Command) -> None:
             del command.options[tokens]
     if "--prefix-tokens" in command.options:
         command.set("--input-tokens", calculate(prefix, "+", command.value("--input-tokens", "128")))
-    if command.name == "run" and not {"--output-tokens", "--output-lengths", "--trace"} & command.options.keys():
+    generates = command.name == "run" and command.value("--endpoint", "chat") in GENERATING
+    if generates and not {"--output-tokens", "--output-lengths", "--trace"} & command.options.keys():
         command.notes.append("responses end by themselves there: here after 128 tokens, or give --output-tokens")
         command.body.setdefault("ignore_eos", False)
 

@@ -59,12 +59,11 @@ def read_line(line: str, option: str) -> tuple[str, list[list[Option]], list[str
         for begin in range(len(arguments))
         if [_program(arguments[begin]), *arguments[begin + 1 : begin + len(start)]] == start
         # A program's name alone may also be that of what is installed.
-        and (
-            len(start) > 1
-            or "".join(arguments[begin + 1 : begin + 2])[:1] == "-"
-            or client.get("variables", "\0") in line
-        )
+        and (len(start) > 1 or "".join(arguments[begin + 1 :])[:1] == "-" or client.get("variables", "\0") in line)
     ]
+    script = max(arguments, key=len, default="")
+    if not places and " " in script:
+        return read_line(script, option)  # of `bash -c`
     if not places:
         names = ", ".join(client["starts"][0] for client in clients().values())
         shown = next((word for word in arguments if "=" not in word and not word.startswith("-")), None)
@@ -92,9 +91,8 @@ def _program(word: str) -> str:
 def _variables(arguments: Sequence[str], client: Mapping[str, Any]) -> Iterator[Option]:
     """Yield the options that variables before the client's name set, e.g. of `docker run -e`."""
     for word in arguments:
-        name, equals, value = word.removeprefix("--env=").partition("=")
-        if equals and "variables" in client and name.startswith(client["variables"]):
-            yield f"--{name.removeprefix(client['variables']).lower().replace('_', '-')}", [value]
+        if match := re.fullmatch(rf"(?:--env=)?{client.get('variables', '$')}(\w+)=(.*)", word, re.DOTALL):
+            yield f"--{match[1].lower().replace('_', '-')}", [match[2]]
 
 
 def _options(arguments: Sequence[str], client: str, notes: list[str]) -> list[Option]:

@@ -94,8 +94,8 @@ def _translate_load(client: str, options: list[Option], notes: list[str]) -> Com
 
 def _row(rows: Mapping[str, Mapping[str, Any]], option: str) -> Mapping[str, Any] | None:
     """The row of an option, or that of the option of whose value it is a part: `--extra-body.top_k`."""
-    while option not in rows and "." in option:
-        option = option.rpartition(".")[0]
+    while option not in rows and re.search(r"[ .]", option):
+        option = re.sub(r"[ .][^ .]*$", "", option)
     return rows.get(option)
 
 
