@@ -229,6 +229,7 @@ VALUES = {
         ("rates", "--rates 0,1", "list of requests per second"),
         ("rates", "--rates x", "list of requests per second"),
         ("steps", "--steps 1", "its lowest and its highest rate"),
+        ("steps", "--steps 1000000000", "each rate is a load"),
         ("users", "--users 1", "show the highest throughput"),
         ("seconds", "--seconds inf", "a load needs some time"),
         ("slo", "--slo ttft=5", "expected a limit"),
@@ -241,6 +242,12 @@ VALUES = {
         ("rate", "--rate x:y", "expected a range of loads"),
         ("rate", "--rate 3:2", "a range of loads rises"),
         ("step", "--step 0", "a range of loads rises"),
+        ("step", "--step 1e-9", "a range of loads rises"),
+        ("users", "--users 1.5:8", "expected a range of loads"),
+        ("users", "--users 1:inf", "expected a range of loads"),
+        ("rate", "--rate 1e-300:1e300", "a range of loads rises"),
+        ("slo", "--slo e2e_p50=1.2.3s", "expected a limit"),
+        ("slo", f"--slo e2e_p99={'9' * 400}s", "expected a limit"),
         ("seconds", "--rate 1:2 --seconds 0", "a load needs some time"),
         ("slo", "--slo ttft=5", "expected a limit"),
         ("input_tokens", "--input-tokens 0", "no token"),
@@ -324,7 +331,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (123, 121)
+    assert (len(CASES), len(WRONG)) == (123, 128)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -19,7 +19,7 @@ from bezel_bench.result.document import Slo
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
 
-_SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
+_SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ms|s)?")
 # For a percentile: twice the fewest requests that define it.
 _MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
@@ -76,8 +76,10 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     try:
         lowest, highest = (float(part) for part in text.split(":"))
     except ValueError:
+        lowest = highest = math.nan
+    if math.isnan(lowest + highest) or (not by_rate and (lowest % 1 or highest % 1)):
         repair = f"write LOW:HIGH, e.g. {option} 1:256."
-        raise UserError(Problem(option, text, "expected a range of loads.", repair)) from None
+        raise UserError(Problem(option, text, "expected a range of loads.", repair))
     request = CellRequest(
         options.input_tokens,
         options.output_tokens,
@@ -104,12 +106,12 @@ def read_slos(texts: Sequence[str]) -> tuple[dict[str, float], list[Slo], int]:
     requests = 0
     for text in texts:
         match = _SLO.fullmatch(text)
-        if match is None or float(match[3]) <= 0:
+        milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1) if match else 0.0
+        if match is None or not 0 < milliseconds < math.inf:
             repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
             raise UserError(Problem("--slo", text, "expected a limit.", repair))
         if f"{match[1]}_{match[2]}" in limits:
             raise UserError(Problem("--slo", text, "the figure is limited twice, and one would be lost.", "give one."))
-        milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1)
         limits[f"{match[1]}_{match[2]}"] = milliseconds
         # A single request has no percentile: the widest of a figure's limits holds for it.
         widest = max(milliseconds, slos[match[1]].limit_ms if match[1] in slos else 0.0)

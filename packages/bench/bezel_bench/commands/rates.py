@@ -20,6 +20,7 @@ from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.rates import REQUESTS, RatePlan, conclude, measure_rates
 
 _FIXING = ("input_tokens", "output_tokens", "seed", "rates", "steps", "users", "arrivals", "seconds")
+_MOST_STEPS = 1000
 
 
 def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
@@ -54,9 +55,9 @@ def plan_of(options: argparse.Namespace) -> tuple[RatePlan, list[Slo]]:
     problems = []
     if not 0 < options.seconds < math.inf:
         problems.append(Problem("--seconds", f"{options.seconds:g}", "a load needs some time.", "give more than 0."))
-    if options.steps < 2:
-        consequence = "a range has its lowest and its highest rate."
-        problems.append(Problem("--steps", options.steps, consequence, "give 2 or more, or --rates."))
+    if not 2 <= options.steps <= _MOST_STEPS:
+        consequence = "a range has its lowest and its highest rate, and each rate is a load."
+        problems.append(Problem("--steps", options.steps, consequence, f"give 2 to {_MOST_STEPS}, or --rates."))
     if options.users < 2:
         consequence = "expected the users that show the highest throughput."
         problems.append(Problem("--users", options.users, consequence, "give 2 or more."))

@@ -30,6 +30,7 @@ MOST_RUNS = 16
 _SUREST = 0.98  # the highest probability that one run can give
 _UNKNOWN_SPREAD = 0.1  # assumed for a figure without an interval
 _USUAL = 0.95  # assumed confidence of an interval that states none
+_LEAST_STEP, _HIGHEST = 0.001, 1e9  # more loads than these give would fill the memory
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class Found:
     disturbed: Sequence[Cell] = ()
     is_limit: bool = False
 
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the search reached its confidence."""
+        return not self.ended
+
 
 def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[float, ...]:
     """Return loads from lowest to highest, each `step` (relative) above the one before; whole numbers for users.
@@ -101,9 +107,11 @@ def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[
     Raises:
         UserError: The range is invalid.
     """
-    if not 0 < lowest <= highest or not 0 < step <= 1:
-        consequence = f"a range of loads rises from above 0, in steps of above 0 % to 100 % (here {step:.0%})."
-        raise UserError(Problem("load range", f"{lowest:g}:{highest:g}", consequence, "give a range like 1:256."))
+    if not 1 / _HIGHEST <= lowest <= highest <= _HIGHEST or not _LEAST_STEP <= step <= 1:
+        option, value = "--users" if whole else "--rate", f"{lowest:g}:{highest:g}, {100 * step:g}"
+        consequence = f"a range of loads rises from above 0 to {_HIGHEST:g} at most, in steps of 0.1 % to 100 %."
+        repair = f"give e.g. {option} 1:256, and leave --step out."
+        raise UserError(Problem(f"{option}, --step", value, consequence, repair))
     count = math.ceil(math.log(highest / lowest) / math.log1p(step) - 1e-9)
     loads = [lowest * (highest / lowest) ** (index / count) for index in range(count)]
     rounded = [float(round(load)) if whole else float(f"{load:.3g}") for load in (*loads, highest)]

@@ -5,14 +5,14 @@ a load is measured (`Measure`) and how sure a load keeps its limits (`bezel_benc
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import probability
 from bezel_bench.sweep.measurement.journal import Taken
-from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, died
 from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
 from bezel_bench.sweep.wording import format_count
 
@@ -67,6 +67,11 @@ class Rated:
     ended: str
     lost_seconds: float
 
+    @property
+    def is_complete(self) -> bool:
+        """Return whether no load is missing, and the client or its machine disturbed none."""
+        return not self.ended and not any(is_disturbed(cell) for cell in self.cells)
+
 
 def rates_between(lowest: float, highest: float, steps: int) -> tuple[float, ...]:
     """Return evenly spaced rates from the lowest to the highest, of three digits each."""
@@ -85,19 +90,15 @@ def measure_rates(plan: RatePlan, once: Once, show: Callable[[str], None]) -> Ra
     runs = _Runs(once, show)
     rates = plan.rates
     if not rates:
-        bounds = [runs.take(plan.of_users(users)) for users in dict.fromkeys((1, plan.users))]
+        bounds = runs.take_all([plan.of_users(users) for users in dict.fromkeys((1, plan.users))])
         throughputs = [cell.value("requests_per_second") if cell else None for cell in bounds]
         lowest, highest = throughputs[0], throughputs[-1]
-        if lowest is None or highest is None:
-            reason = next((cell.reason for cell in bounds if cell and cell.reason), "")
-            return runs.outcome(f"the range of rates is unknown: {reason}" if reason else "")
-        rates = rates_between(min(lowest, highest), highest, plan.steps)
-    requests = [plan.of_rate(rate) for rate in rates]
-    for request in requests:
-        runs.take(request)
-    for _ in range(TRIES - 1):
-        for request in [one for one in requests if one.id in runs.cells and is_disturbed(runs.cells[one.id])]:
-            runs.take(request)
+        if not lowest or not highest:
+            reason = next((cell.reason for cell in bounds if cell and cell.reason), "no response was counted")
+            return runs.outcome(f"the range of rates is unknown: {reason}")
+        # A server that many users slow down completes most with one.
+        rates = rates_between(min(lowest, highest), max(lowest, highest), plan.steps)
+    runs.take_all([plan.of_rate(rate) for rate in rates])
     return runs.outcome("")
 
 
@@ -113,6 +114,15 @@ class _Runs:
         self._once, self._show, self._earlier = once, show, once.conclusive_runs
         self._ended = ""
         self._pace: float | None = None
+
+    def take_all(self, requests: Sequence[CellRequest]) -> list[Cell | None]:
+        """Measure loads, and those once more that the client or its machine disturbed; return what is known of each."""
+        for request in requests:
+            self.take(request)
+        for _ in range(TRIES - 1):
+            for request in [one for one in requests if one.id in self.cells and is_disturbed(self.cells[one.id])]:
+                self.take(request)
+        return [self.cells.get(request.id) for request in requests]
 
     def take(self, request: CellRequest) -> Cell | None:
         """Measure a load, unless it was measured before; None where it cannot be."""
@@ -154,7 +164,10 @@ def conclude(plan: RatePlan, outcome: Rated) -> Finding:
     """Return the point up to which the limits are kept, for the reader."""
     rated = [cell for cell in outcome.cells if cell.rate is not None]
     limits = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
-    keeps = {cell.id: probability(cell, plan.limits) for cell in rated}
+    keeps = {
+        cell.id: "the server was lost" if outcome.ended and died(cell) else probability(cell, plan.limits)
+        for cell in rated
+    }
     kept: list[Cell] = []
     missed: Cell | None = None
     for cell in rated:
@@ -170,10 +183,9 @@ def conclude(plan: RatePlan, outcome: Rated) -> Finding:
     if not rated:
         text = "No rate was measured"
     elif highest is None:
-        text = (
-            f"Not even the lowest rate, {rated[0].rate:g} requests/s, {'keeps ' + limits if limits else 'is completed'}"
-        )
-        text = "No rate could be judged" if missed is None else text
+        lowest = "Not even the lowest rate" if missed == rated[0] else "Not even the lowest rate that could be judged"
+        why = f"keeps {limits}" if limits else "is completed as fast as it is sent"
+        text = f"{lowest}, {missed.rate:g} requests/s, {why}" if missed else "No rate could be judged"
     else:
         text = f"Rates up to {highest:g} requests/s {what}"
         text += f"; {missed.rate:g} requests/s do not" if missed else ", the highest that was sent"

@@ -17,7 +17,8 @@ def edge_position(low: float | None, high: float | None, tried: tuple[float, flo
     if low is not None and high is not None:
         return f"between {low:g} and {format_count(high, unit)}"
     if low is not None:
-        return f"above {format_count(low, unit)}, perhaps beyond {tried[1]:g}, the highest"
+        most = "" if low >= tried[1] else f", perhaps beyond {tried[1]:g}, the highest"
+        return f"above {format_count(low, unit)}{most}"
     if high is not None:
         return f"below {format_count(high, unit)}"
     return f"anywhere: below {tried[0]:g}, above {format_count(tried[1], unit)}, or between"

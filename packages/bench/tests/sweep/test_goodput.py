@@ -226,6 +226,10 @@ def test_where_an_edge_lies_is_said_in_one_form_for_each_case(low: int, high: in
     assert not re.search(r"below .* and below|or above and|\b1 users", text)
 
 
+def test_an_edge_above_the_highest_load_is_said_once() -> None:
+    assert wording.edge_position(17.0, None, (1.0, 17.0), "users") == "above 17 users"
+
+
 def test_levels_rise_by_a_step_and_hold_both_ends() -> None:
     rising = levels(1, 256, 0.1, whole=True)
     assert (rising[0], rising[-1]) == (1, 256)

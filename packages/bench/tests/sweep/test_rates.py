@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_support.oracle import RATE, cell_of, run_once
+from bezel_base.errors import UserError
 from bezel_bench.commands.measure.cell_runner import load_of
 from bezel_bench.load.plan import Constant, Poisson, Target
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Ledger
-from bezel_bench.sweep.rates import RatePlan, conclude, measure_rates, rates_between
+from bezel_bench.sweep.rates import Rated, RatePlan, conclude, measure_rates, rates_between
 
 if TYPE_CHECKING:
     from bezel_bench.result.document import Cell
@@ -71,8 +72,49 @@ def test_a_disturbed_rate_is_tried_a_second_time_and_then_not_judged() -> None:
     twice = measure_rates(PLAN, run_once(Server(("c512-q8", "c512-q8")).measure), lambda _: None)
     assert conclude(PLAN, twice).text.endswith("16 requests/s do not. Not judged: c512-q8 (busy_machine).")
     of_one = RatePlan(REQUEST, (8.0,), limits=PLAN.limits)
+    assert (outcome.is_complete, twice.is_complete) == (True, False)
     never = measure_rates(of_one, run_once(Server(("c512-q8", "c512-q8")).measure), lambda _: None)
     assert conclude(of_one, never).text == "No rate could be judged. Not judged: c512-q8 (busy_machine)."
+
+
+def test_a_missed_rate_above_an_unjudged_one_is_not_called_the_lowest() -> None:
+    plan = RatePlan(REQUEST, (8.0, 15.0), limits=PLAN.limits)
+    outcome = measure_rates(plan, run_once(Server(("c512-q8", "c512-q8")).measure), lambda _: None)
+    text = "Not even the lowest rate that could be judged, 15 requests/s, keeps ttft_p99 <= 500 ms."
+    assert conclude(plan, outcome).text == f"{text} Not judged: c512-q8 (busy_machine)."
+
+
+def test_a_rate_under_which_the_server_died_misses_no_limit() -> None:
+    server, plan = Server(), RatePlan(REQUEST, (4.0, 8.0, 12.0))
+
+    def measure(request: CellRequest) -> Cell:
+        if request.rate == 12.0:
+            raise UserError("the server accepts no connection.")
+        cell = server.measure(request)
+        gone = {"state": "failed", "reason": "30 of 80 failed", "failures": {"refused": 30}}
+        return cell.model_copy(update=gone) if request.rate == 8.0 else cell
+
+    finding = conclude(plan, measure_rates(plan, run_once(measure), lambda _: None))
+    assert finding.numbers == {"unit": "requests/s", "highest": 4.0, "missed": None}
+    assert "Not judged: c512-q8 (failed). Ended early: c512-q12 could not be measured" in finding.text
+    # Where it still answers afterwards, its failures are the load's.
+    shedding = conclude(plan, Rated(measure_rates(plan, run_once(measure), lambda _: None).cells, "", 0.0))
+    assert shedding.numbers["missed"] == 8.0
+
+
+def test_rates_of_a_server_that_many_users_slow_down_end_at_one_user() -> None:
+    def measure(request: CellRequest) -> Cell:
+        return cell_of(request, **{RATE: 6.0 if request.users == 1 else 2.0})
+
+    outcome = measure_rates(RatePlan(REQUEST, steps=3), run_once(measure), lambda _: None)
+    assert [cell.rate for cell in outcome.cells] == [None, None, 2.0, 4.0, 6.0]
+
+
+def test_a_disturbed_range_of_rates_is_measured_again_before_its_rates() -> None:
+    server = Server(("c512-u32",))
+    outcome = measure_rates(PLAN, run_once(server.measure), lambda _: None)
+    assert [one.id for one in server.asked][:3] == ["c512-u1", "c512-u32", "c512-u32"]
+    assert outcome.is_complete
 
 
 def test_measured_rates_are_not_sent_again_and_a_limit_ends_them() -> None:

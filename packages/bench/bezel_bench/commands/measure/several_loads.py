@@ -92,7 +92,7 @@ def measure_loads(targets: Targets, options: argparse.Namespace, loads: SeveralL
     finally:
         show.end()
     finish(result, files, options, loads.blocks)
-    if not outcome.ended:
+    if outcome.is_complete:
         return 0
     files.print_continuation()
     return ending_signals.INTERRUPTED if outcome.ended == INTERRUPTED else 1

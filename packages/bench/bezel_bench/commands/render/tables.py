@@ -19,6 +19,7 @@ _RATES = (
     *("goodput", "cached_share", "acceptance_length", "cost_per_million_output_tokens"),
 )
 _LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
+_OF_LOADS = ("offered_requests_per_second", "requests_per_second", "output_tokens_per_second")
 _OF_RATES = ("ttft", "tpot", "e2e")
 _PERCENTILES = ("p50", "p90", "p99", "max")
 _CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
@@ -87,20 +88,19 @@ def search_blocks(result: Result, figures: Sequence[str]) -> Iterator[Block]:
 
 def rate_blocks(result: Result) -> Iterator[Block]:
     """The result of loads at several rates: one row a load with its percentiles, the conclusion."""
-    heads = [f"{name} p50 / p90 / p99" for name in _OF_RATES]
     rows = [
         (
             f"{cell.rate:g}/s" if cell.rate else format_count(cell.users or 0, "users"),
             mark(cell.state),
-            *(_number(cell.value(name)) for name in ("requests_per_second", "output_tokens_per_second")),
+            *(_number(cell.value(name)) for name in _OF_LOADS),
             *(" / ".join(_number(cell.value(f"{name}_{p}")) for p in ("p50", "p90", "p99")) for name in _OF_RATES),
         )
         for cell in result.cells
     ]
     yield _heading(result)
-    yield Line("latencies in ms; of a rate from the planned instant")
+    yield Line("offered and completed requests a second; p50 / p90 / p99 in ms, of a rate from the planned instant")
     yield Line()
-    yield Table(("load", "state", "requests/s", "tokens/s", *heads), rows)
+    yield Table(("load", "state", "offered", "completed", "tokens/s", *_OF_RATES), rows)
     yield Line()
     yield from _conclusions(result)
 
