@@ -257,6 +257,7 @@ VALUES = {
         *[row for row in OF_ANY if row[0] != "url"],
         ("arm", "--arm c", "expected a name and a server"),
         ("arm", "--arm c=ftp://x", "not an http(s) address"),
+        ("arm", f"--arm c={ADDRESS}/v1/", "share a server or a name"),
         ("vary", "--vary x=1", "not defined"),
         ("rounds", "--rounds 1", "so few rounds"),
         ("requests", "--requests 0", "no request would be sent"),
@@ -331,7 +332,7 @@ def test_each_rule_has_a_case() -> None:
     tried = {(command, option) for command, option, _, _ in CASES}
     assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
     assert len(CASES) == sum(map(len, ROWS.values()))
-    assert (len(CASES), len(WRONG)) == (123, 128)
+    assert (len(CASES), len(WRONG)) == (123, 129)
 
 
 def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -42,6 +42,21 @@ def test_a_cell_is_drained_counted_loaded_and_counted():
     assert len(result.samples) == 40
 
 
+def test_a_load_is_kept_whose_server_was_still_awaited_at_an_interrupt():
+    server = Server(closed_loop(4, 10))
+    seen = view(server)
+
+    def ask(path, body):
+        if "load" in server.order:
+            raise KeyboardInterrupt
+        return seen.ask(path, body)
+
+    result = measure_cell(plan(), server.send, replace(seen, ask=ask), lambda _: None)
+    assert (result.cell.state, result.cell.client.interrupted, len(result.samples)) == ("failed", True, 40)
+    assert result.cell.reason.startswith("interrupted after 40 answers: run it again")
+    assert result.cell.value("ttft_p50") == pytest.approx(100)
+
+
 def test_a_cell_survives_its_document():
     whole = document(record(closed_loop(4, 10)))
     assert parse(whole.as_json(), "r.json") == whole

@@ -9,7 +9,7 @@ begins sooner.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -68,8 +68,12 @@ def measure_cell(
     after = None
     if any(not sample.failure for sample in measured.samples):
         # Requests that the client gave up on still run, and are counted when they end.
-        drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
-        after = read_metrics(server.ask)
+        try:
+            drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
+            after = read_metrics(server.ask)
+        except KeyboardInterrupt:
+            # Its samples are kept, as those of a load that was interrupted while it was sent.
+            measured = replace(measured, client=replace(measured.client, interrupted=True))
     with lean_imports():
         from bezel_bench.cell.build_cell import cell_record
         from bezel_bench.result.columns import Columns

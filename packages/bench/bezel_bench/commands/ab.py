@@ -176,7 +176,7 @@ def servers_of(options: argparse.Namespace) -> dict[str, str]:
     pairs = [text.partition("=") for text in options.arm]
     if wrong := [name + sign + server for name, sign, server in pairs if not (name and server)]:
         raise UserError(Problem("--arm", wrong[0], "expected a name and a server.", "write NAME=URL or NAME=STACK."))
-    addresses = [server.rstrip("/") for _, _, server in pairs]
+    addresses = [server.rstrip("/").removesuffix("/v1").rstrip("/") for _, _, server in pairs]
     if len(set(addresses)) < len(addresses) or len({name for name, _, _ in pairs}) < len(pairs):
         consequence = (
             "two variants share a server or a name; one server would find the prompts of its first turn in its cache "
