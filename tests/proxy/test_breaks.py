@@ -152,7 +152,7 @@ def test_a_connection_that_breaks_before_the_request_was_sent_is_renewed():
 
         async def upload():
             yield b"one"
-            await asyncio.wait_for(first.wait(), 5)
+            await asyncio.wait_for(first.wait(), 60)
             yield b"two" * 100_000
             yield b"end"
 

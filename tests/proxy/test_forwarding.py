@@ -111,7 +111,7 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent():
             await exchange.begin_stream()
             for number in range(3):
                 await exchange.chunk(b'data: {"n":%d}\n\n' % number)
-                await asyncio.wait_for(arrived.wait(), 5)
+                await asyncio.wait_for(arrived.wait(), 60)
                 arrived.clear()
             await exchange.chunk(b"data: [DONE]\n\n")
             await exchange.chunk(b"")
@@ -135,7 +135,7 @@ def test_each_piece_of_an_upload_is_passed_on_before_the_next():
         async def upload():
             for number in range(3):
                 yield b"piece %d" % number
-                await asyncio.wait_for(arrived.wait(), 5)
+                await asyncio.wait_for(arrived.wait(), 60)
                 arrived.clear()
 
         async def collect(exchange: Exchange) -> None:
@@ -166,7 +166,7 @@ def test_a_client_that_leaves_ends_the_request_at_the_service():
         async with running_proxy(stream) as proxy:
             async with proxy.client.stream("POST", CHAT, content=b"{}") as answer:
                 await anext(answer.aiter_raw())
-            await asyncio.wait_for(left.wait(), 5)
+            await asyncio.wait_for(left.wait(), 60)
         assert "the client closed its connection" in proxy.lines[0]
 
     asyncio.run(run())

@@ -275,7 +275,7 @@ def test_streams_dropped_at_once_are_counted_and_reach_the_limit():
 
     async def inside():
         async with running_door(silent, tokens_per_day=300) as door:
-            return await asyncio.wait_for(steps(door), 20)
+            return await asyncio.wait_for(steps(door), 60)
 
     refused, usage = asyncio.run(inside())
     assert refused == 429

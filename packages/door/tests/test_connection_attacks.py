@@ -42,7 +42,7 @@ def test_a_response_to_head_has_no_body_that_is_read_as_the_next_response():
         for path in ("/door", MODELS, "/x", CHAT):
             reader, writer = await door.connect()
             writer.write(door.head(path, method="HEAD") + door.head(MODELS, method="GET"))
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
             statuses.append((int(head.split()[1]), (await read_answer(reader)).status))
             writer.close()
         return statuses
@@ -103,7 +103,7 @@ def test_bodies_that_are_only_announced_take_no_memory_from_others():
             writer.write(door.head(length=2**25))
         reader, writer = await door.connect()
         writer.write(door.head(length=len(BODY), headers=["Expect: 100-continue"]))
-        waits = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        waits = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         writer.write(BODY)
         status = (await read_answer(reader)).status
         for _, each in (*announced, (reader, writer)):

@@ -98,7 +98,7 @@ async def status(door, body, lines=(), path=CHAT):
     data = "\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode("latin-1") + body
     reader, writer = await door.connect()
     writer.write(data)
-    line = await asyncio.wait_for(reader.readline(), 10)
+    line = await asyncio.wait_for(reader.readline(), 60)
     writer.close()
     return int(line.split()[1])
 

@@ -32,7 +32,7 @@ async def stream_three(received):
 def run(script, steps, **limits):
     async def inside():
         async with running_door(script, **limits) as door:
-            return await asyncio.wait_for(steps(door), 20)
+            return await asyncio.wait_for(steps(door), 60)
 
     return asyncio.run(inside())
 
@@ -107,7 +107,7 @@ def test_a_caller_that_hangs_up_is_counted_to_the_last_event():
         writer.write(door.head(length=len(body)) + body)
         await reader.readuntil(b"t3")
         writer.close()
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 60)
         return await door.usage()
 
     usage = run(endless, steps)

@@ -31,7 +31,7 @@ def run(answer, steps):
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
-            return await asyncio.wait_for(steps(ServerConnections(url, ssl.create_default_context())), 10)
+            return await asyncio.wait_for(steps(ServerConnections(url, ssl.create_default_context())), 60)
         finally:
             server.close()
 

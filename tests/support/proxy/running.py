@@ -166,4 +166,4 @@ async def running_proxy(
                 proxy.stop.set()
                 await client.aclose()
                 proxy.server.close()
-                await asyncio.wait_for(running, 10)
+                await asyncio.wait_for(running, 60)

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import secrets
 import socket
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -136,7 +137,7 @@ class RunningDoor:
         reader, writer = await self.connect()
         writer.write(data)
         try:
-            return await asyncio.wait_for(reader.read(), 8)
+            return await asyncio.wait_for(reader.read(), 60)
         finally:
             writer.close()
 
@@ -150,22 +151,24 @@ class RunningDoor:
 
 async def read_answer(reader):
     """One response from a connection."""
-    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)).decode("latin-1")
+    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).decode("latin-1")
     line, *rest = head.rstrip().split("\r\n")
     headers = {name.lower(): value for name, _, value in (each.partition(": ") for each in rest)}
     if headers.get("transfer-encoding") != "chunked":
         return Answer(int(line.split()[1]), headers, await reader.readexactly(int(headers.get("content-length", "0"))))
     body = b""
-    while size := int(await asyncio.wait_for(reader.readline(), 10), 16):
+    while size := int(await asyncio.wait_for(reader.readline(), 60), 16):
         body += (await reader.readexactly(size + 2))[:-2]
     await reader.readline()
     return Answer(int(line.split()[1]), headers, body)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that no outgoing connection gets before the door has it: below the kernel's range for these."""
+    while True:
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", 10_000 + secrets.randbelow(22_000)))
+            return probe.getsockname()[1]
 
 
 @asynccontextmanager
