@@ -253,7 +253,7 @@ class Schedule:
         with self.turn:
             self.waiting[me] = False
             self._choose()
-            assert self.turn.wait_for(lambda: self.waiting[me], timeout=20)
+            assert self.turn.wait_for(lambda: self.waiting[me], timeout=60)
             del self.waiting[me]
 
     def is_done(self):

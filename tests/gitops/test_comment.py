@@ -349,7 +349,7 @@ def test_two_jobs_at_once_end_with_one_comment_that_has_both_parts(fake: FakeFor
     def meet(call: Call) -> None:
         # Both have listed the comments before either creates one.
         if call.method == "POST" and call.path.endswith("/comments"):
-            both_have_read.wait(10)
+            both_have_read.wait(60)
 
     fake.on_call = meet
     failures: list[BaseException] = []
@@ -366,7 +366,7 @@ def test_two_jobs_at_once_end_with_one_comment_that_has_both_parts(fake: FakeFor
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
     assert failures == []
     (made,) = comments_of_bot(fake)
     assert sorted(key.stack for key in sections_in(made["body"])) == ["a", "b"]

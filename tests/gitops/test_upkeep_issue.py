@@ -75,7 +75,7 @@ def test_two_issues_that_were_opened_at_once_become_one(forge_server):
 
 
 def test_two_jobs_at_once_leave_one_open_issue(forge_server):
-    crossing = threading.Barrier(2, timeout=10)
+    crossing = threading.Barrier(2, timeout=60)
     writes = [0]
 
     def together(call):
@@ -89,7 +89,7 @@ def test_two_jobs_at_once_leave_one_open_issue(forge_server):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(90)
     report(forge_server, DRIFT)
     (issue,) = open_issues(forge_server)
     assert {section.name for section in sections_of(issue["body"])} >= {"drift"}

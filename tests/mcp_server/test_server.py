@@ -53,7 +53,7 @@ def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
     """Run a client against a server of the folder."""
 
     async def asking() -> None:
-        with anyio.fail_after(30):
+        with anyio.fail_after(240):
             async with client_of(folder, scope or Scope()) as client:
                 await asked(client)
 
@@ -321,7 +321,7 @@ def test_a_cancelled_call_learns_of_it_and_ends_in_order(tmp_path: Path) -> None
         return Long(lines=())
 
     async def asking() -> None:
-        with anyio.fail_after(30), anyio.CancelScope() as scope:
+        with anyio.fail_after(60), anyio.CancelScope() as scope:
 
             async def report(_number: float, _line: str) -> None:
                 scope.cancel()
