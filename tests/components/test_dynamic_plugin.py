@@ -6,6 +6,7 @@ import operator
 import os
 import pickle
 import pickletools
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -155,6 +156,24 @@ def test_a_folder_of_the_program_by_an_earlier_name_hides_no_provider(tmp_path: 
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     module = "components.providers.model_files" if has_class else "bezel_components.providers.model_files"
     assert (ended.stdout, ended.stderr) == (f"{module}\n", "")
+
+
+# In place of a module that the plugin imports.
+SLOW_MODULE = "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["dill", "none"])
+def test_an_interrupt_ends_the_plugin_without_a_word_at_any_time(tmp_path: Path, module: str) -> None:
+    (tmp_path / f"{module}.py").write_text(SLOW_MODULE)
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-u", "-m", "bezel_components.dynamic_plugin", "127.0.0.1:1"]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env={"PYTHONPATH": str(tmp_path)}) as plugin:
+        assert plugin.stdout is not None
+        assert plugin.stdout.readline().strip().isdecimal() is (module == "none"), "its port, once it serves"
+        plugin.send_signal(signal.SIGINT)
+        assert plugin.communicate(timeout=60) == ("", "")
+    assert plugin.returncode == 0
 
 
 def test_every_provider_of_the_program_is_listed() -> None:

@@ -5,12 +5,10 @@ one. `Pulumi.yaml` names this folder as the plugin's, so that every engine start
 also by a plain `pulumi up`. Server, type tokens and states are the SDK's own and stay as they are.
 """
 
+import os
 import runpy
+import signal
 from typing import Any
-
-import dill  # type: ignore[import-untyped]
-
-from bezel_base.loopback.grpc_guard import guard_servers
 
 
 def _load(data: bytes) -> Any:
@@ -20,7 +18,18 @@ def _load(data: bytes) -> Any:
     return load_provider(data)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve until the engine interrupts."""
+    # Before the imports, amid which an interrupt would show a traceback. The SDK's own answer to one is this end, too.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    import dill  # type: ignore[import-untyped]
+
+    from bezel_base.loopback.grpc_guard import guard_servers
+
     guard_servers()
     dill.loads = _load
     runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
