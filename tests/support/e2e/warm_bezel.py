@@ -5,6 +5,7 @@ with arguments, folder and environment of its own; the script that the package i
 by the tests of the command itself.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -49,7 +50,8 @@ class WarmProcess:
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal, unless it has ended."""
         if self._code is None and not is_readable(self._server, 0):
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # its end was noted, and is not told yet
+                os.kill(self.pid, number)
 
     def wait(self, seconds: float) -> int:
         """Its exit code, or minus the signal that ended it.
