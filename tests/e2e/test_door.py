@@ -131,7 +131,7 @@ def test_door_of_a_lease_calls_the_gateway_and_leaves_nothing(rehearsal: Rehears
         bill = cost_by_team(rehearsal, LEASED)
         return bill if sum(each["kind"] == "team" for each in bill["parts"]) == 2 else {}
 
-    bill = until(shares, 30)
+    bill = until(shares)
     parts = bill["parts"]
     assert {each["name"] for each in parts if each["kind"] == "team"} == {"search", "billing"}
     assert sum(Decimal(each["percent"]) for each in parts) == 100
@@ -175,7 +175,7 @@ def test_door_calls_the_address_and_outlives_a_dead_region(rehearsal: Rehearsal)
     key = put_key(rehearsal)
     control_client.move_clients(rehearsal._endpoint(), B)  # the address leads to the second region
     stack.client()  # its certificate is active
-    until(lambda: by_key(outputs, key).status_code == 200, 20)  # the door reads its keys again
+    until(lambda: by_key(outputs, key).status_code == 200)  # the door reads its keys again
     stack.fault("region-down", region=B)
     statuses: list[int] = []
     until(lambda: statuses.append(by_key(outputs, key).status_code) or statuses[-1] == 200, 60)

@@ -167,7 +167,7 @@ def test_a_container_that_dies_later_is_started_again(world):
     address = own_address(10)
     world.serve(address)
     assert answer_from(f"http://{address}:8000/die", "gateway") == ""
-    until(lambda: answer_from(f"http://{address}:8000/health", "gateway"), 30)
+    until(lambda: answer_from(f"http://{address}:8000/health", "gateway"))
 
 
 def test_an_external_address_is_open_to_the_internet_where_a_rule_says_so(world):
