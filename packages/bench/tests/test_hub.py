@@ -186,7 +186,7 @@ def test_token_of_the_hub_is_not_sent_elsewhere(elsewhere: Server, environ: dict
         ("ann/asked:valid", "no file of it match"),
         ("ann/nothing", "HTTP 404"),
         ("ann/broken@v1", "lists no files of a data set"),
-        ("ann/gated", r"HTTP 403 .*: You are not in the authorized list.\n.*HF_TOKEN"),
+        ("ann/gated", r"HTTP 403 .*main. You are not in the authorized list.\n.*HF_TOKEN"),
         ("ann/busy", r"HTTP 429 .*\n.*try again later"),
         ("ann/script", r"none is .parquet.*\n.*ann/script@refs/convert/parquet:SPLIT"),
         ("a b", "expected the name of a data set"),

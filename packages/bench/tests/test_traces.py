@@ -47,7 +47,7 @@ def test_requests_are_in_the_order_of_their_instants_from_the_first_one() -> Non
             '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": ["a"]}',
             "expected whole numbers in `hash_ids`",
         ),
-        (line(61.114, 521, 132, *range(33)), "a block for 512 tokens, got 33 `hash_ids` for 521"),
+        (line(61.114, 521, 132, *range(33)), "one of `hash_ids` for 512 tokens, got 33 for 521"),
         (TEXT + "\n[]", "1 line of t cannot be sent.*\n(.*\n)*.*line 5"),
         (" \n", "it holds no request"),
     ],

@@ -63,12 +63,10 @@ def _samples(result: Result, path: Path) -> dict[str, tuple[Columns, int]]:
 def _requests(result: Result, path: Path, name: str | None, *, as_lines: bool) -> str:
     """The requests of all cells, or of one or a stage, as CSV or as lines of JSON."""
     samples, stages = _samples(result, path), _stages(result)
-    if name in stages and stages[name][0].id in samples:
-        cell, number = stages[name]
-        rows_of_load, began = samples[cell.id]
-        cells, samples = [cell], {cell.id: (of_stage(cell, number, rows_of_load, began)[1], began)}
-    else:
-        cells = result.cells if name is None else [_cell(result, name)]
+    whole, number = stages.get(name or "", (None, 0))
+    if whole is not None:
+        samples = {whole.id: (of_stage(whole, number, *samples[whole.id])[1], samples[whole.id][1])}
+    cells = result.cells if name is None else [whole or _cell(result, name)]
     measured = [cell for cell in cells if cell.id in samples]
     rows = (row for cell in measured for row in request_rows(cell, *samples[cell.id], gaps=as_lines))
     if as_lines:

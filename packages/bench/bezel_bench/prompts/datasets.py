@@ -48,9 +48,8 @@ def read_entries(file: Path, column: str = "", length_column: str = "") -> list[
         if entry is not None:
             entries.append(entry)
     if problems:
-        raise UserError(
-            *problems[:_SHOWN_PROBLEMS], title=f"{format_count(len(problems), 'entries')} of {file.name} cannot be sent"
-        )
+        count = format_count(len(problems), "entries")
+        raise UserError(*problems[:_SHOWN_PROBLEMS], title=f"{count} of {file.name} cannot be sent")
     if not any(entry.messages for entry in entries):
         consequence = f"the file holds no text to send{', as no turn is of a user' if entries else ''}."
         raise UserError(Problem(str(file), None, consequence, "write one text per line."))

@@ -76,7 +76,7 @@ def entry_of(item: Any) -> Entry | None:
     if isinstance(item, list):
         return _of_turns(item)
     if not isinstance(item, str | None):
-        raise ValueError(f"expected a text, messages or a conversation, got {item!r:.40}")  # noqa: TRY004 - a value of a file
+        raise ValueError(f"expected a text, messages or a conversation, got {item!r:.40}")  # noqa: TRY004
     return Entry((_question(item),)) if item else None
 
 

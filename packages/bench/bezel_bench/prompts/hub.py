@@ -5,7 +5,6 @@ where it redirects. Of all files of a split the first rows are read (bezel_bench
 row means (bezel_bench.prompts.datasets).
 """
 
-import contextlib
 import hashlib
 import http
 import http.client
@@ -28,7 +27,6 @@ _HUB = "https://huggingface.co"
 _SECONDS = 60.0
 _NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<split>[\w.-][\w./-]*))?")
 _OPTION = "--dataset"
-_OF_THE_NAME = (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN, http.HTTPStatus.NOT_FOUND)
 
 
 class _OneHostsToken(urllib.request.HTTPRedirectHandler):
@@ -80,8 +78,8 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
             consequence = f"it cannot be kept in {cache}: {error}."
             raise UserError(Problem(_OPTION, dataset, consequence, "free it, or set XDG_CACHE_HOME.")) from None
         finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
+            if part.exists():
+                part.unlink()
     return file
 
 
@@ -186,11 +184,9 @@ def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str,
     except urllib.error.HTTPError as error:
         error.close()
         explanation = error.headers.get("x-error-message", "")
-        consequence = (
-            f"the hub answers HTTP {error.code} for {url}{': ' if explanation else ''}{explanation.rstrip('.'):.200}."
-        )
+        consequence = f"the hub answers HTTP {error.code} for {url}. {explanation:.200}".strip()
         repair = "check the name and the revision; a private or gated one needs HF_TOKEN."
-        if error.code not in _OF_THE_NAME:
+        if error.code > http.HTTPStatus.NOT_FOUND:
             repair = "try again later, or use --file."
         raise UserError(Problem(_OPTION, dataset, consequence, repair)) from None
     except (OSError, ValueError) as error:

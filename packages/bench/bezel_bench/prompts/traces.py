@@ -59,9 +59,8 @@ def read_trace(file: Path, text: str) -> tuple[Traced, ...]:
             repair = "write timestamp (ms), input_length, output_length, and hash_ids or none."
             problems.append(Problem(f"{file}, line {number}", None, f"{error}.", repair))
     if problems:
-        raise UserError(
-            *problems[:_SHOWN_PROBLEMS], title=f"{format_count(len(problems), 'lines')} of {file.name} cannot be sent"
-        )
+        lines = format_count(len(problems), "lines")
+        raise UserError(*problems[:_SHOWN_PROBLEMS], title=f"{lines} of {file.name} cannot be sent")
     if not requests:
         raise UserError(Problem("--trace", str(file), "it holds no request.", "write one a line."))
     begin = min(each.at for each in requests)
@@ -85,9 +84,7 @@ def _request(line: str) -> Traced:
     length = _length(fields, "input_length")
     if len(blocks) > length // BLOCK_TOKENS + 1:
         # Such as those of Bailian, whose instants are seconds, and whose blocks have 16 tokens.
-        raise ValueError(
-            f"expected a block for {BLOCK_TOKENS} tokens, got {len(blocks)} `hash_ids` for {length} tokens"
-        )
+        raise ValueError(f"expected one of `hash_ids` for {BLOCK_TOKENS} tokens, got {len(blocks)} for {length} tokens")
     return Traced(at / 1000, length, _length(fields, "output_length"), tuple(blocks))
 
 
