@@ -87,7 +87,7 @@ def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages:
         (json.dumps([{"conversations": [{"from": "gpt", "value": "x"}]}]), "no turn is of a user"),
         (json.dumps([SHAREGPT[0], {"conversations": [3]}]), "entry 2"),
         (json.dumps([SHAREGPT[0], {"conversations": "[{'from': 'human'}]"}]), "a list in JSON in `conversations`"),
-        (json.dumps({"version": 1, "data": []}, indent=1), "entry 1.*\n.*it has version, data"),
+        (json.dumps({"version": 1, "data": []}, indent=1), "line 1.*\n.*it has version, data"),
         (json.dumps([{"messages": [{"role": "assistant", "content": "x"}]}]), "entry 1"),
         (json.dumps([{"messages": [{"content": "x"}]}]), "entry 1"),
         (json.dumps([{"messages": [{"role": "user", "content": None}]}]), "entry 1"),

@@ -185,12 +185,12 @@ def test_a_prompt_too_short_to_be_unique_is_refused(server: TokenServer, prompts
 
 
 def test_texts_of_a_file_are_sent_as_they_are(server: TokenServer, tmp_path: Path) -> None:
-    file = tmp_path / "texts.jsonl"
+    file = tmp_path / "texts.txt"
     file.write_text('plain "quoted" text\n\n{"prompt": "of an object\\n"}\n"a string"\n{not json\n', encoding="utf-8")
     prompts = make(load(server, kind="file", file=str(file)))
     texts = [content_of(prompts, index)[0]["content"] for index in range(5)]
     assert texts == ['plain "quoted" text', "of an object\n", "a string", "{not json", 'plain "quoted" text']
-    assert "4 entries of texts.jsonl" in prompts.notes[0]
+    assert "4 entries of texts.txt" in prompts.notes[0]
     assert server.asked == []
 
 
