@@ -113,7 +113,8 @@ class _Runs:
         self.cells: dict[str, Cell] = {}
         self._once, self._show, self._earlier = once, show, once.conclusive_runs
         self._ended = ""
-        self._pace: float | None = None
+        self._pace: float | None = None  # seconds of a request of one user
+        self._beside = 0.0  # seconds that the last rate took beside its own time of sending
 
     def take_all(self, requests: Sequence[CellRequest]) -> list[Cell | None]:
         """Measure loads, and those once more that the client or its machine disturbed; return what is known of each."""
@@ -146,14 +147,20 @@ class _Runs:
         if taken.cut:
             self._ended = f"{request.id} was cut off: the limit of {self._once.limits.describe()} is reached"
             return None
-        self._pace = taken.seconds / max(1, taken.cell.requests)
+        if request.rate is not None:
+            self._beside = max(0.0, taken.seconds - request.requests / request.rate)
+        elif request.users == 1:
+            self._pace = taken.seconds / max(1, taken.cell.requests)
         return taken
 
     def _estimate(self, request: CellRequest) -> float | None:
-        """Return the most seconds that a load takes: at the pace of the last one, or its own time of sending."""
-        if self._pace is None:
-            return None
-        return max(self._pace * request.requests, request.requests / request.rate if request.rate else 0.0)
+        """Return the seconds of a load: its time of sending and what the last one took beside it; None if unknown.
+
+        Of users, whose rate is what their load shows, the least: each at the pace of one alone.
+        """
+        if request.rate is not None:
+            return request.requests / request.rate + self._beside
+        return None if self._pace is None else self._pace * request.requests / (request.users or 1)
 
     def outcome(self, ended: str) -> Rated:
         """Return the outcome; `ended` is the reason where no load failed."""

@@ -127,6 +127,21 @@ def test_measured_rates_are_not_sent_again_and_a_limit_ends_them() -> None:
     assert "No rate was measured. Ended early: the limits allow no further load: 1 user" in conclude(PLAN, short).text
 
 
+def test_rates_that_fit_into_the_time_left_are_sent() -> None:
+    server, now = Server(), [0.0]
+
+    def measure(request: CellRequest) -> Cell:
+        now[0] += request.requests / (request.rate or min(16.0, 4.0 * (request.users or 0)))
+        return server.measure(request)
+
+    # One user 4 s, 32 users 6 s, rates 12.5, 10, 10 and 10 s.
+    for seconds, loads in ((53.0, 6), (45.0, 5), (5.0, 2)):
+        now[0] = 0.0
+        once = run_once(measure, Ledger("run"), Limits(seconds=seconds), lambda: now[0])
+        outcome = measure_rates(PLAN, once, lambda _: None)
+        assert len(outcome.cells) == loads
+
+
 def test_a_server_that_answers_no_user_has_no_range_of_rates() -> None:
     outcome = measure_rates(PLAN, run_once(lambda one: cell_of(one, reason="all failed")), lambda _: None)
     assert outcome.ended == "the range of rates is unknown: all failed"

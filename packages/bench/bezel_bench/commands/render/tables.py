@@ -80,6 +80,7 @@ def search_blocks(result: Result, figures: Sequence[str]) -> Iterator[Block]:
     """The result of a search or a comparison: one row a cell with these figures, the conclusions."""
     rows = [(cell.id, mark(cell.state), *(_number(cell.value(name)) for name in figures)) for cell in result.cells]
     yield _heading(result)
+    yield Line("latencies in ms")
     yield Line()
     yield Table(("cell", "state", *figures), rows)
     yield Line()
@@ -98,7 +99,7 @@ def rate_blocks(result: Result) -> Iterator[Block]:
         for cell in result.cells
     ]
     yield _heading(result)
-    yield Line("offered and completed requests a second; p50 / p90 / p99 in ms, of a rate from the planned instant")
+    yield Line("requests/s; p50 / p90 / p99 in ms, those of a rate from the planned instant")
     yield Line()
     yield Table(("load", "state", "offered", "completed", "tokens/s", *_OF_RATES), rows)
     yield Line()
