@@ -98,10 +98,8 @@ def _of_vllm(values: Values, command: Command) -> None:
         requests = calculate(most, "*", factor)
     users = requests
     if "--multi-turn" in values:
-        command.set("--turns", command.value("--turns", "3"))
+        command.set("--turns", values.last("--multi-turn-num-turns") or "3")
         requests = calculate(requests, "*", command.value("--turns"))
-    else:
-        command.leave_out("--turns", "of no effect there without --multi-turn")
     command.set("--requests", requests)
     name, path = values.last("--dataset-name") or "random", values.last("--dataset-path")
     if path:

@@ -4,6 +4,7 @@ Owns which words are the client's, its options with their values, and what of th
 option means here (`bezel_bench.commands.like.translate`).
 """
 
+import contextlib
 import functools
 import itertools
 import re
@@ -139,21 +140,11 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     if text.lstrip().startswith("{"):
         import yaml  # late: few lines have such a value
 
-        try:
-            document = yaml.safe_load(text)
-        except yaml.YAMLError:
-            return
-        yield from _flat(document)
-        return
-    pieces: list[str] = []
-    for piece in text.split(","):
-        if "=" in piece or not pieces:
-            pieces.append(piece)
-        else:
-            pieces[-1] += f",{piece}"  # of a list
-    for key, equals, value in (piece.partition("=") for piece in pieces):
-        if equals:
-            yield key.strip(), value.strip("[]")
+        with contextlib.suppress(yaml.YAMLError):
+            yield from _flat(yaml.safe_load(text))
+    if re.match(r"[\w.]+=", text):
+        # A value ends at the next key: a list has commas too.
+        yield from ((key, value.strip("[]")) for key, value in re.findall(r"([\w.]+)=((?:(?!,[\w.]+=).)*)", text))
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

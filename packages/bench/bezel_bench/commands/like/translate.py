@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel_base.credentials.names import option_names_secret
-from bezel_base.errors import UserError, redact
-from bezel_bench.commands.like.compose import READ, Command, Values, compose
+from bezel_base.errors import redact
+from bezel_bench.commands.like.compose import Command, Values, compose
 from bezel_bench.commands.like.line import Option, clients, read_line, rows_of
-from bezel_bench.commands.measure.load_options import load_of
-from bezel_bench.commands.measure.usage import RULES, draft_target
+from bezel_bench.commands.measure.usage import RULES
 from bezel_bench.commands.table import PROGRAM, shared_table
 
 _LIKE = "--like"
@@ -116,7 +115,7 @@ def _set(command: Command, row: Mapping[str, Any], shown: str, value: str) -> No
 
 
 def _settle(command: Command) -> None:
-    """Note what the command here does not take, and what it would refuse.
+    """Note what the command here does not take, and what would have no effect.
 
     Raises:
         UserError: A value is not of the option's kind.
@@ -137,13 +136,7 @@ def _settle(command: Command) -> None:
     if "--url" not in command.options:
         command.notes.append("the line has no address: add --url")
     elif not any(map(_OPEN.search, values)):
-        options = shared_table().parser(PROGRAM).read(_arguments(command))
-        options.endpoint = options.endpoint or "chat"
-        if command.name == "run" and not READ & command.options.keys():
-            try:
-                load_of(options, draft_target(options))
-            except UserError as error:
-                command.notes += [f"this load is refused: {problem}" for problem in error.problems]
+        shared_table().parser(PROGRAM).read(_arguments(command))
 
 
 def _arguments(command: Command) -> list[str]:

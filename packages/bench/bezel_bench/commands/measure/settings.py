@@ -142,8 +142,7 @@ def _read(file: Path) -> list[tuple[str, Any]]:
     except ValueError:
         return _read_yaml(text)
     if isinstance(document, dict) and str(document.get("schema", "")).startswith(_SCHEMA):
-        manifest = document.get("manifest")
-        document = manifest.get("options", {}) if isinstance(manifest, dict) else None
+        document = document["manifest"].get("options", {}) if isinstance(document.get("manifest"), dict) else None
     if not isinstance(document, dict):
         raise ValueError("expected options with their values")  # noqa: TRY004 - a content of a file
     return [*document.items()]
