@@ -38,6 +38,7 @@ def test_options_without_a_counterpart_are_named_with_the_reason() -> None:
     ]
     assert "no counterpart: certificates are verified" in command.notes[-1]
     assert command.options["--input-tokens"] == ["9"]
+    assert translate(f"`{VLLM}`") == translate(VLLM)
     assert translate("guidellm --targte h")[0].notes[0] == "--targte h: unknown; perhaps --target"
     (rates,) = translate("guidellm run --backend target=http://h --profile kind=sweep --max-requests 9")
     assert rates.notes == ["--requests 9: not of `rates`; `run` has it"]
@@ -99,7 +100,8 @@ def test_a_value_that_is_no_number_is_refused(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["curl http://h", "", "vllm bench 'serve", "vllm serve m --port 1", "pip install guidellm"]
+    "line",
+    ["curl http://h", "", "vllm bench 'serve", "vllm serve m --port 1", "pip install guidellm", "x $(a b)", "'a  b'"],
 )
 def test_a_line_of_no_known_client_is_refused(line: str) -> None:
     with pytest.raises(UserError, match="--like"):

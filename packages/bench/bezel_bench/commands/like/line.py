@@ -21,6 +21,10 @@ _TEXT = re.compile(
     r"""'[^']*'|"(?:\\[\s\S]|[^"\\])*"|\\[ \t]*(?:\#.*)?(?:\n|\Z)|(?<!\S)\#.*"""
     r"""|\$\(\((?:[^()]|\([^()]*\))*\)\)|\$\([^()]*\)|`[^`]*`|<[A-Za-z][^<>|&;\n]*>|;"""
 )
+# Quotes and dashes of word processors, as in articles.
+_TYPESET = str.maketrans(
+    {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2013": "--", "\u2014": "--", "\xa0": " ", "\r": ""}
+)
 _OPERATOR = re.compile(r"[|&;]+|\d*>.*|&>.*|<(?!.*>).*")
 _OPTION = re.compile(r"--?[A-Za-z].*", re.DOTALL)
 Option = tuple[str, list[str]]
@@ -50,7 +54,9 @@ def read_line(line: str, option: str) -> tuple[str, list[list[Option]], list[str
         WrongValueError: It is of no known client, or cannot be read.
     """
     try:
-        arguments = [word.replace("\0", " ") for word in shlex.split(_TEXT.sub(_plain, line.replace("\r", "")))]
+        arguments = [
+            word.replace("\0", " ") for word in shlex.split(_TEXT.sub(_plain, line.translate(_TYPESET).strip("` \n")))
+        ]
     except ValueError as error:
         raise WrongValueError(Problem(option, None, f"the line cannot be read: {error}.", "quote it whole.")) from None
     places = [
@@ -63,7 +69,7 @@ def read_line(line: str, option: str) -> tuple[str, list[list[Option]], list[str
         and (len(start) > 1 or "".join(arguments[begin + 1 :])[:1] == "-" or client.get("variables", "\0") in line)
     ]
     script = max(arguments, key=len, default="")
-    if not places and " " in script:
+    if not places and " " in script and len(script) < len(line):
         return read_line(script, option)  # of `bash -c`
     if not places:
         names = ", ".join(client["starts"][0] for client in clients().values())
@@ -144,7 +150,8 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
             yield from _flat(yaml.safe_load(text))
     if re.match(r"[\w.]+=", text):
         # A value ends at the next key: a list has commas too.
-        yield from ((key, value.strip("[]")) for key, value in re.findall(r"([\w.]+)=((?:(?!,[\w.]+=).)*)", text))
+        pairs = re.findall(r"([\w.]+)=((?:(?!,\s*[\w.]+=)[\s\S])*)", text)
+        yield from ((key, value.strip().strip("[]")) for key, value in pairs)
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
