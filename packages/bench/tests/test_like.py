@@ -68,8 +68,12 @@ def test_no_key_of_a_line_is_shown() -> None:
     text += show_like(
         "bezel-bench run", f"{VLLM} --header X-API-Key=planted && curl -H 'Authorization: Bearer planted'"
     )
+    text += show_like(
+        "bezel-bench run", "aiperf profile --extra-inputs api_key:planted -H 'Cookie: planted' -- -H planted"
+    )
+    text += show_like("bezel-bench run", "aiperf profile --url http://user:planted@h")
     assert "planted" not in text
-    assert text.count("--api-key-env VARIABLE") == 4
+    assert text.count("--api-key-env VARIABLE") == 6
     with pytest.raises(UserError) as caught:
         translate("API_KEY=planted curl http://h")
     assert "planted" not in str(caught.value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel_base.credentials.headers import is_credential_name
 from bezel_base.credentials.names import names_secret
 from bezel_base.errors import Problem, WrongValueError
 from bezel_bench.load.plan import GENERATING
@@ -16,7 +17,6 @@ _SLOS = {
     "ttft": "ttft", "tpot": "tpot", "e2el": "e2e", "time_to_first_token": "ttft", "inter_token_latency": "tpot",
     "request_latency": "e2e",
 }  # fmt: skip
-_KEY = "authorization"
 _FILE = re.compile(r"[./~<].*|.*\.(jsonl?|csv|tsv|txt|parquet)")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 
@@ -81,6 +81,9 @@ def compose(client: str, values: Values, command: Command, defaults: Mapping[str
     _set_lengths(command)
     if command.value("--endpoint", "chat") not in GENERATING:
         command.body.pop("ignore_eos", None)
+    for name in [name for name in command.body if names_secret(name)]:
+        del command.body[name]
+        command.notes.append(f"`--api-key-env VARIABLE` in place of the field {name}: no key in a command line")
     if command.body:
         command.set("--extra-body", json.dumps(command.body))
 
@@ -210,6 +213,8 @@ def _set_lengths(command: Command) -> None:
         else:
             command.set(lengths, f"normal:{command.value(tokens)},{command.value(lengths)}")
             del command.options[tokens]
+    if command.value("--output-tokens") == "-1":
+        command.leave_out("--output-tokens", "the file has the lengths: --length-column")
     if "--prefix-tokens" in command.options:
         command.set("--input-tokens", calculate(prefix, "+", command.value("--input-tokens", "128")))
     generates = command.name == "run" and command.value("--endpoint", "chat") in GENERATING
@@ -246,11 +251,11 @@ def _set_pairs(values: Values, command: Command, sign: str) -> None:
     if limits := [f"{_SLOS[name]}={limit}" for name, _, limit in slos if name in _SLOS]:
         command.set("--slo", *limits)
     headers = [[part.strip(" {}\"'") for part in text.partition(sign)] for text in values.get("--header", [])]
-    plain = [f"{name}: {value}" for name, _, value in headers if name.lower() != _KEY and not names_secret(name)]
+    plain = [f"{name}: {value}" for name, _, value in headers if not is_credential_name(name)]
     if plain:
         command.set("--header", *plain)
     if len(plain) < len(headers):
-        command.notes.append("`--api-key-env VARIABLE` in place of the header with the key: no key in a command line")
+        command.notes.append("`--api-key-env VARIABLE` in place of a header with a key: no key in a command line")
 
 
 def calculate(left: str, sign: str, right: str) -> str:

@@ -107,7 +107,7 @@ def _options(arguments: Sequence[str], client: str, notes: list[str]) -> list[Op
     flags, several = clients()[client]["flags"], clients()[client]["several"]
     for place, typed in enumerate(arguments):
         if typed == "--":
-            notes.append(f"{' '.join(arguments[place:])}: for another program")
+            notes.append(f"{len(arguments[place:]) - 1} words behind --: for another program")
             break
         if _OPTION.fullmatch(typed):
             name, equals, value = typed.partition("=")
