@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,7 @@ from bezel_bench.commands.run import plan_of
 from bezel_bench.commands.table import shared_table
 from bezel_bench.result.document import save
 
-if TYPE_CHECKING:
-    import argparse
-
+DEFAULTS_OF_AB = shared_table().defaults_of("ab")
 FILE = """
 url: http://127.0.0.1:1
 users: 4
@@ -85,6 +83,14 @@ def test_a_result_repeats_its_options_without_headers(capsys: pytest.CaptureFixt
     save(result, Path("b.json"))
     assert main(["export", "b.json", "--format", "config"]) == 1
     assert "keeps no options" in capsys.readouterr().err
+
+
+def test_a_comparison_keeps_its_servers_and_not_the_one_of_a_turn() -> None:
+    options = parse(["ab", "--arm", "a=http://h", "--arm", "b=http://i", "--users", "2"])
+    kept = kept_options(argparse.Namespace(**vars(options) | {"url": "http://h", "stack": "a"}), DEFAULTS_OF_AB)
+    assert kept == {"arm": ["a=http://h", "b=http://i"], "users": 2, "endpoint": "chat"}
+    varied = parse(["ab", "--url", "http://h", "--vary", "k=1,2", "--start", "s"])
+    assert kept_options(varied, DEFAULTS_OF_AB)["url"] == "http://h"
 
 
 def test_all_mistakes_of_file_and_variables_are_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

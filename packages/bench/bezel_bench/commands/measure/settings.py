@@ -60,8 +60,10 @@ def add_settings(tables: Sequence[Arguments], arguments: Sequence[str]) -> list[
 def kept_options(options: argparse.Namespace, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from their defaults, as a result keeps them and `--config` takes them again."""
     values = {name: getattr(options, name, default) for name, default in defaults.items() if name not in _NOT_KEPT}
-    if values.get("dataset"):
-        values["file"] = defaults["file"]  # found again by the name of the data set
+    # The file of a data set is found again by its name, the server of a turn by its variant's.
+    for option, name in (("dataset", "file"), ("arm", "url"), ("arm", "stack")):
+        if values.get(option):
+            values[name] = defaults[name]
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in values.items()
