@@ -119,6 +119,30 @@ def sent_by(sender: Quiet, arguments: list[str]) -> int:
     return run(UrlTargets(), parse(arguments), sender)
 
 
+class Stops(Quiet):
+    """A way to send whose second load is interrupted before it is sent."""
+
+    sent = 0
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        self.sent += 1
+        if self.sent == 2:
+            raise KeyboardInterrupt
+        return super().send(load, bodies, headers, show)
+
+
+@pytest.mark.slow
+def test_an_interrupt_before_a_repeat_keeps_the_repeats_before_it(server: Server, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    arguments = command(server, out, "--requests", "4", "--repeats", "3")
+    assert sent_by(Stops(), arguments) == ending_signals.INTERRUPTED
+    first = read_result(out)
+    assert [cell.id for cell in first.cells] == ["run-r0"]
+    assert "It was interrupted." in first.notes
+    assert sent_by(Quiet(), arguments) == 0
+    assert read_result(out).cells[0] == first.cells[0]
+
+
 @pytest.mark.slow
 def test_an_interrupt_of_the_warm_up_ends_the_command_before_its_load(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 # Users of a warm-up where the load has a rate.
 _WARM_USERS = 8
+_INTERRUPTED = "It was interrupted."
 
 
 class LoadSender(Protocol):
@@ -94,7 +95,7 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
     finish(result, files, options, run_blocks, complete=not unfinished)
     if unfinished:
         files.print_continuation()
-    if any(cell.client and cell.client.interrupted for cell in result.cells):
+    if _INTERRUPTED in result.notes:
         return ending_signals.INTERRUPTED
     return 0 if not early and all(cell.state == "ok" for cell in result.cells) else 1
 
@@ -198,13 +199,19 @@ def _measure(
                 raise
             ended = f"{name} could not be measured: {one_line(error)}"
             break
+        except KeyboardInterrupt:
+            # Before it was sent, e.g. while the server was awaited.
+            if not cells:
+                raise
+            ended = _INTERRUPTED
+            break
         for text in notes:
             ledger.note(text)
         files.keep(measured)
         files.clear(name)
         cells.append(measured.cell)
         if measured.cell.client and measured.cell.client.interrupted:
-            ended = "It was interrupted."
+            ended = _INTERRUPTED
             break
         ledger.end(Taken(measured.cell, time.monotonic() - begun))
     from bezel_bench.commands.measure.run_result import run_result
