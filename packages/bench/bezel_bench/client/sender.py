@@ -107,7 +107,7 @@ class Sender:
         self._failing, self._fails = 0, False
         self._crowd = 0
         self._cancel_share, self._cancel_ns = load.cancel_share, round(load.cancel_seconds * _SECOND)
-        self._failed, self._failed_share = 0, 0.0
+        self._failed, self._cancelled, self._failed_share = 0, 0, 0.0
         self._most_failed = math.inf if load.max_failed_share is None else load.max_failed_share
         # Requests that are due and wait for a place, of those that this worker may have under way.
         self._due_later: deque[ResponseBuffer] = deque()
@@ -320,6 +320,7 @@ class Sender:
         """End a request whose client leaves, unless its response is complete."""
         if connection := self._asking.pop(answer, None):
             connection.close()
+            self._cancelled += 1
             self._fail(answer, (kinds.CANCELLED, ""), listens=False)
 
     def _keep(self, sample: Sample) -> None:
@@ -359,8 +360,9 @@ class Sender:
         elif failure != kinds.CANCELLED and not self._ends:
             self._failing += 1
             self._failed += 1
-            if self._failed > self._most_failed * max(self._done, _LEAST_ENDED) and self._has_more(answer):
-                self._failed_share, self._ends = self._failed / self._done, True
+            judged = self._done - self._cancelled
+            if self._failed > self._most_failed * max(judged, _LEAST_ENDED) and self._has_more(answer):
+                self._failed_share, self._ends = self._failed / judged, True
             if self._failing >= self._most_failing and self._has_more(answer):
                 self._fails = self._ends = True
         if self._rest:

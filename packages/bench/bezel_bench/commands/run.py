@@ -194,16 +194,11 @@ def _measure(
                 slos=slos,
                 send=sender.send if sender else functools.partial(run_load, spill=files.spill(name)),
             )
-        except UserError as error:
+        except (KeyboardInterrupt, UserError) as error:
             if not cells:
                 raise
-            ended = f"{name} could not be measured: {one_line(error)}"
-            break
-        except KeyboardInterrupt:
-            # Before it was sent, e.g. while the server was awaited.
-            if not cells:
-                raise
-            ended = _INTERRUPTED
+            # An interrupt comes here before a load is sent, e.g. while the server is awaited.
+            ended = f"{name} could not be measured: {one_line(error)}" if isinstance(error, UserError) else _INTERRUPTED
             break
         for text in notes:
             ledger.note(text)

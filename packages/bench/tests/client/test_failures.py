@@ -407,6 +407,15 @@ def test_a_share_of_the_requests_is_cancelled_by_the_client(pattern: "Pattern") 
     assert (measured.client.failing_requests, measured.client.failed_share) == (0, 0.0)
 
 
+@pytest.mark.parametrize(("share", "ends"), [(0.35, True), (0.65, False)])
+def test_a_cancelled_request_hides_no_share_of_failures(share: float, ends: bool) -> None:
+    # Half of the requests are cancelled, and half of the others fail.
+    with serving(failing(but=2)) as wire:
+        measured = send(wire.url, 400, Closed(4), max_failed_share=share, cancel_share=0.5)
+    assert bool(measured.client.failed_share) == ends
+    assert (len(measured.samples) == 400) != ends
+
+
 def test_a_response_before_its_cancellation_is_a_success() -> None:
     with serving(good) as wire:
         measured = send(wire.url, 30, Closed(2), cancel_share=0.9, cancel_seconds=30.0)
