@@ -26,6 +26,8 @@ PLUGINS = ("bezel_pulumi_offline.docker", "bezel_pulumi_offline.gcp")
 
 # It imports nothing that is written in Python: it starts several times a run of the engine.
 LAUNCHER = """#!{system} -IS
+import _signal
+_signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback of an interrupt before there is a fork
 import posix, sys
 place, arguments = posix.environ.get(b"{variable}"), sys.argv[1:]
 kind = None
@@ -43,7 +45,7 @@ elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
     kind, arguments = b"plugins", arguments[1:]
 if not place or not kind:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
-import _signal, _socket, select
+import _socket, select
 # From the order on the fork runs, and may have told the engine that it serves: an interrupt is the fork's.
 signals = (_signal.SIGINT, _signal.SIGTERM)
 _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
