@@ -55,6 +55,16 @@ TEXTS = {
 }
 
 
+LISTINGS = {
+    "asked/revision/main": Answer(json={"sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]}),
+    "broken/revision/v1": Answer(json={"error": "?"}),
+    "gated/revision/main": Answer(403, headers={"x-error-message": "You are not in the authorized list."}),
+    "short/revision/main": Answer(text="{", headers={"content-length": "99", "connection": "close"}),
+    "busy/revision/main": Answer(429),
+    "script/revision/main": Answer(json={"sha": COMMIT, "siblings": [{"rfilename": "script.py"}]}),
+}
+
+
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Server]:
     """A store to which the hub redirects."""
@@ -66,16 +76,8 @@ def elsewhere() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def shared_hub(elsewhere: Server) -> Iterator[Server]:
     def answer(call: Call) -> Answer | None:
-        if call.path == "/api/datasets/ann/asked/revision/main":
-            return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]})
-        if call.path == "/api/datasets/ann/broken/revision/v1":
-            return Answer(json={"error": "?"})
-        if call.path.startswith("/api/datasets/ann/gated/"):
-            return Answer(403, headers={"x-error-message": "You are not in the authorized list."})
-        if call.path.startswith("/api/datasets/ann/busy/"):
-            return Answer(429)
-        if call.path.startswith("/api/datasets/ann/script/"):
-            return Answer(json={"sha": COMMIT, "siblings": [{"rfilename": "script.py"}]})
+        if answered := LISTINGS.get(call.path.removeprefix("/api/datasets/ann/")):
+            return answered
         if call.path.endswith("/data/test.csv"):
             return Answer(302, headers={"location": f"{elsewhere.url}/stored"})
         path = call.path.removeprefix(f"/datasets/ann/asked/resolve/{COMMIT}/")
@@ -187,6 +189,7 @@ def test_token_of_the_hub_is_not_sent_elsewhere(elsewhere: Server, environ: dict
         ("ann/nothing", "HTTP 404"),
         ("ann/broken@v1", "lists no files of a data set"),
         ("ann/gated", r"HTTP 403 .*main. You are not in the authorized list.\n.*HF_TOKEN"),
+        ("ann/short", r"cannot be read: .*\n.*check HF_ENDPOINT and the network"),
         ("ann/busy", r"HTTP 429 .*\n.*try again later"),
         ("ann/script", r"none is .parquet.*\n.*ann/script@refs/convert/parquet:SPLIT"),
         ("a b", "expected the name of a data set"),
@@ -204,6 +207,7 @@ def test_a_cache_that_cannot_be_written_is_named(environ: dict[str, str], tmp_pa
         fetch("ann/asked:train", environ | {"XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
-def test_a_hub_that_is_not_there_is_named(environ: dict[str, str]) -> None:
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "127.0.0.1", "http://a b", "http://a:b", "http://[::1"])
+def test_a_hub_that_is_not_there_is_named(address: str, environ: dict[str, str]) -> None:
     with pytest.raises(UserError, match="check HF_ENDPOINT and the network"):
-        fetch("ann/asked", environ | {"HF_ENDPOINT": "http://127.0.0.1:9"})
+        fetch("ann/asked", environ | {"HF_ENDPOINT": address})

@@ -59,7 +59,9 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
         try:
             document = json.load(response)
             commit, paths = str(document["sha"]), [str(each["rfilename"]) for each in document["siblings"]]
-        except (KeyError, TypeError, ValueError):
+        except (OSError, http.client.HTTPException) as error:
+            raise _no_answer(dataset, listing, error) from None
+        except (KeyError, TypeError, ValueError, RecursionError):
             consequence = f"{listing} lists no files of a data set."
             raise UserError(Problem(_OPTION, dataset, consequence, "check HF_ENDPOINT.")) from None
     chosen = _choose(dataset, paths, split)
@@ -189,7 +191,7 @@ def _open(dataset: str, url: str, environ: Mapping[str, str], more: Mapping[str,
         if error.code > http.HTTPStatus.NOT_FOUND:
             repair = "try again later, or use --file."
         raise UserError(Problem(_OPTION, dataset, consequence, repair)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise _no_answer(dataset, url, error) from None
 
 
