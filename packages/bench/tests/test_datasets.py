@@ -64,6 +64,7 @@ def read(folder: Path, text: str) -> list[list[Any]]:
             [[user("a\u2028b\x85")], [user("c")]],
         ),
         (json.dumps({"prompt": "a"}, indent=1), [[user("a")]]),
+        (json.dumps([*CHAT, user("c")], indent=1), [[*CHAT, user("c")]]),
         (
             json.dumps([{"conversations": []}, {"conversations": [{"from": "gpt", "value": "x"}]}, "c"]),
             [[], [], [user("c")]],

@@ -116,11 +116,12 @@ def _items(file: Path, text: str) -> Iterator[tuple[str, Any]]:
         if text.lstrip()[0] == "[" and not _json_values(text.strip().split("\n")[0]):
             consequence = f"it begins as a JSON array and is none: {error}."
             raise UserError(Problem(str(file), None, consequence, "repair it, or write one entry a line.")) from None
-    if isinstance(document, list):
-        yield from ((f"entry {number}", item) for number, item in enumerate(document, 1))
+    first = document[0] if isinstance(document, list) and document else document
+    if isinstance(document, dict) or (isinstance(first, dict) and first.keys() >= {"role", "content"}):
+        yield "line 1", document  # an object, or the messages of one conversation
         return
     if document is not None:
-        yield "line 1", document
+        yield from ((f"entry {number}", item) for number, item in enumerate(document, 1))
         return
     # `splitlines` would end a line within a text, at a sign such as U+2028.
     for number, line in enumerate(text.split("\n"), 1):
