@@ -34,7 +34,8 @@ def as_csv(result: Result) -> str:
     writer.writerow(header)
     for cell in (part for whole in result.cells for part in whole.parts()):
         plain = cell.model_dump(mode="json", include=set(_CELL_FIELDS))
-        row = [result.nature, *(plain[name] for name in _CELL_FIELDS), sum(cell.failures.values())]
+        failed = sum(cell.failures.values()) - cell.cancellations
+        row = [result.nature, *(plain[name] for name in _CELL_FIELDS), failed]
         writer.writerow([*row, *(cell.value(metric.name) for metric in DEFINITIONS)])
     return text.getvalue()
 

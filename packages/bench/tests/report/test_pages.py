@@ -1,5 +1,6 @@
 """A report about results: nothing dropped, nothing made up, nothing unescaped; colours that all readers tell."""
 
+import csv
 import html
 import itertools
 import re
@@ -29,6 +30,7 @@ from bezel_bench.report.charts.heat import HeatMap
 from bezel_bench.report.charts.labels import Labels
 from bezel_bench.report.charts.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
 from bezel_bench.report.charts.png import as_slide
+from bezel_bench.report.export import as_csv
 from bezel_bench.report.format import compact, number, percent
 from bezel_bench.report.load_figures import curves_of
 from bezel_bench.report.markdown import as_markdown
@@ -158,6 +160,16 @@ def test_failed_requests_keep_a_distribution_below_the_whole() -> None:
     report = report_of([failed_result()])
     chart = next(figure for figure in report.figures if figure.name == "ttft").picture
     assert chart.lines[0].steps[-1][1] == pytest.approx(0.65)  # type: ignore[attr-defined]
+
+
+def test_cancelled_requests_are_no_failures_of_a_report_or_a_table() -> None:
+    one = failed_result().cells[0].model_copy(update={"failures": {"http_5xx": 66, "cancelled": 4}})
+    result = failed_result().model_copy(update={"cells": [one]})
+    report = report_of([result])
+    chart = next(figure for figure in report.figures if figure.name == "ttft").picture
+    assert chart.lines[0].steps[-1][1] == pytest.approx(130 / 196)  # type: ignore[attr-defined]
+    assert summary_row(report, "failed requests") == ["66 of 200 (33 %)"]
+    assert [row["failed"] for row in csv.DictReader(as_csv(result).splitlines())] == ["66"]
     good = next(figure for figure in report_of([line("", "", 1.0)]).figures if figure.name == "ttft").picture
     assert good.lines[0].steps[-1][1] == pytest.approx(1.0)  # type: ignore[attr-defined]
 
