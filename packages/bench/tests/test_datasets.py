@@ -91,6 +91,7 @@ def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages:
         (json.dumps({"version": 1, "data": []}, indent=1), "line 1.*\n.*it has version, data"),
         (json.dumps([{"messages": [{"role": "assistant", "content": "x"}]}]), "entry 1"),
         (json.dumps([{"messages": [{"content": "x"}]}]), "entry 1"),
+        (json.dumps([{"messages": [{"role": "user", "text": "x"}]}]), "no `content`"),
         (json.dumps([{"messages": [{"role": "user", "content": None}]}]), "entry 1"),
         (json.dumps(SHAREGPT)[:-9], "it begins as a JSON array and is none"),
         ("", "no text to send"),

@@ -106,7 +106,9 @@ def _turns_of_text(text: str) -> Any:
 
 def _of_turns(turns: Sequence[Any]) -> Entry:
     """The entry of messages, of turns as ShareGPT has them, or of the questions of a conversation."""
-    texts = [turn["text"] if isinstance(turn, dict) and "text" in turn else turn for turn in turns]
+    # A turn with a speaker is no question, whatever it calls its text.
+    is_question = [isinstance(turn, dict) and turn.keys() & {"text", "role", "from"} == {"text"} for turn in turns]
+    texts = [turn["text"] if has_text else turn for turn, has_text in zip(turns, is_question, strict=True)]
     if all(isinstance(text, str) for text in texts):
         conversation = [_question(text) for text in texts if text]
         return Entry(tuple(conversation[:1]), tuple(conversation))
