@@ -128,19 +128,19 @@ def test_rates_have_percentiles_of_their_own_and_a_limit(
     out = tmp_path / "r.json"
     load_options = ["--steps", "2", "--users", "8", "--seconds", "0.3", "--input-tokens", "64", "--output-tokens", "8"]
     command = ["bench", "rates", *server(url), *load_options, "--slo", "e2e_p50=30s", "--out", str(out)]
-    assert main(command) == 0
+    code = main(command)
     result = load(out)
-    assert result.kind == "rates"
+    disturbed = sum(cell.state in ("busy_machine", "client_limited") for cell in result.cells)
+    assert (result.kind, code) == ("rates", int(disturbed > 0))
     assert [cell.users for cell in result.cells[:2]] == [1, 8]
     rates = [cell.rate for cell in result.cells[2:]]
     assert rates == sorted(rates)
     assert all(cell.value("e2e_p50") for cell in result.cells)
     assert [finding.name for finding in result.findings] == ["highest_load"]
-    assert "ttft p50 / p90 / p99" in capsys.readouterr().out
+    assert "p50 / p90 / p99 in ms" in capsys.readouterr().out
     begun = len(journal(out, '"begin"'))
-    assert main([*command, "--max-minutes", "9"]) == 0
-    disturbed = sum(cell.state in ("busy_machine", "client_limited") for cell in result.cells)
-    assert len(journal(out, '"begin"')) <= begun + 2 * disturbed + 2 * bool(disturbed), "only disturbed ones again"
+    assert main([*command, "--max-minutes", "9"]) in MEASURED
+    assert len(journal(out, '"begin"')) <= begun + 2 * disturbed, "only disturbed ones again"
 
 
 def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(

@@ -112,6 +112,12 @@ class _Runs:
     def __init__(self, once: Once, show: Callable[[str], None]) -> None:
         self.cells: dict[str, Cell] = {}
         self._once, self._show, self._earlier = once, show, once.conclusive_runs
+        self._sent: set[str] = set()
+        taken = once.ledger.taken
+        if any(one.cell.rate is not None for one in taken):
+            # Rates that were sent keep their range, also a disturbed one: from another one would come other rates.
+            ranges = {one.cell.id: one for one in taken if one.cell.rate is None and is_disturbed(one.cell)}
+            self._earlier = ranges | self._earlier
         self._ended = ""
         self._pace: float | None = None  # seconds of a request of one user
         self._beside = 0.0  # seconds that the last rate took beside its own time of sending
@@ -121,7 +127,7 @@ class _Runs:
         for request in requests:
             self.take(request)
         for _ in range(TRIES - 1):
-            for request in [one for one in requests if one.id in self.cells and is_disturbed(self.cells[one.id])]:
+            for request in [one for one in requests if one.id in self._sent and is_disturbed(self.cells[one.id])]:
                 self.take(request)
         return [self.cells.get(request.id) for request in requests]
 
@@ -147,6 +153,7 @@ class _Runs:
         if taken.cut:
             self._ended = f"{request.id} was cut off: the limit of {self._once.limits.describe()} is reached"
             return None
+        self._sent.add(request.id)
         if request.rate is not None:
             self._beside = max(0.0, taken.seconds - request.requests / request.rate)
         elif request.users == 1:

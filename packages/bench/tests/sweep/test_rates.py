@@ -117,6 +117,15 @@ def test_a_disturbed_range_of_rates_is_measured_again_before_its_rates() -> None
     assert outcome.is_complete
 
 
+def test_rates_keep_their_range_where_the_command_is_given_again() -> None:
+    ledger, server = Ledger("run"), Server(("c512-u32", "c512-u32", "c512-q8", "c512-q8"))
+    first = measure_rates(PLAN, run_once(server.measure, ledger), lambda _: None)
+    begun = len(server.asked)
+    again = measure_rates(PLAN, run_once(server.measure, ledger), lambda _: None)
+    assert [one.id for one in server.asked][begun:] == ["c512-q8"]
+    assert [cell.rate for cell in again.cells] == [cell.rate for cell in first.cells]
+
+
 def test_measured_rates_are_not_sent_again_and_a_limit_ends_them() -> None:
     ledger, server = Ledger("run"), Server()
     first = measure_rates(PLAN, run_once(server.measure, ledger), lambda _: None)
