@@ -27,7 +27,7 @@ from bezel_bench.client.route import Route
 from bezel_bench.load.patterns import User
 from bezel_bench.load.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
 from bezel_bench.result.failures import of_connecting
-from bezel_bench.result.sample import Sample
+from bezel_bench.result.sample import TRUNCATED, Sample
 
 
 def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
@@ -267,6 +267,19 @@ def test_a_certificate_that_the_ca_file_vouches_for_is_trusted(tmp_path: Path, v
         samples = send(wire.url, 9, Closed(3), ca_file=ca_file, bodies=Prompts(200_000)).samples
     assert [(sample.failure, sample.output_tokens) for sample in samples] == [("", 2)] * 9
     assert len(wire.asked[0].body) == 200_016
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_an_answer_of_several_reads_is_read_whole_or_is_truncated(is_encrypted: bool, tmp_path: Path) -> None:
+    context, ca_file = certificate(tmp_path) if is_encrypted else (None, "")
+    # A read takes at most 64 KiB.
+    whole = b"".join(stream(4_000))
+    with serving(replies(whole), context) as wire:
+        read = send(wire.url, 2, ca_file=ca_file).samples
+    with serving(replies(whole[:200_000], close=True), context) as wire:
+        cut = send(wire.url, 1, ca_file=ca_file).samples[0]
+    assert [(sample.failure, sample.output_tokens, len(sample.chunks)) for sample in read] == [("", 4_000, 4_000)] * 2
+    assert (cut.failure, len(cut.chunks)) == (TRUNCATED, whole[:200_000].count(b"tok"))
 
 
 def test_a_server_without_tls_is_refused_where_tls_is_asked_for(tmp_path: Path) -> None:
