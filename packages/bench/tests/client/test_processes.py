@@ -93,7 +93,7 @@ def test_new_headers_reach_the_workers() -> None:
         def token() -> dict[str, str]:
             return {"Authorization": "Bearer number-2" if wire.asked else "Bearer number-1"}
 
-        send(wire.url, None, Closed(2), workers=2, seconds=1.0, headers=token)
+        send(wire.url, None, Closed(2), workers=2, seconds=3.0, headers=token)
     assert seen.is_set(), time.monotonic() - began
     assert "number-1" in wire.asked[0].head
 
