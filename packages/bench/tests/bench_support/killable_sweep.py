@@ -1,4 +1,4 @@
-"""A sweep, a search or a comparison of known servers in a process that is killed at its n-th change of a file.
+"""A sweep, rates, a search or a comparison of known servers in a process that is killed at its n-th change of a file.
 
 A change is a write (before it, in its middle, after it) or a sync (before it, after it). Each cell that is measured
 leaves a line in the folder's file `measured`, and who comes to the end the ids of all cells in `result`. The process
@@ -24,6 +24,7 @@ from bezel_bench.sweep.goodput import Search, levels, search
 from bezel_bench.sweep.grid import Bounds, Grid
 from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Journal
+from bezel_bench.sweep.rates import RatePlan, measure_rates
 from bezel_bench.sweep.run import Sweep, run_sweep
 
 if TYPE_CHECKING:
@@ -88,6 +89,13 @@ def sweep(folder: Path) -> list[Cell]:
     return list(ended.status.cells.values())
 
 
+def rates(folder: Path) -> list[Cell]:
+    """Three rates from the throughput of one user to that of four."""
+    plan = RatePlan(CellRequest(64, 1, 16, users=1), steps=3, users=4, seconds=1)
+    measure = with_journal(folder, lambda one: cell_of(one, requests_per_second=one.rate or 2.0 * (one.users or 0)))
+    return measure_rates(plan, measure, lambda _: None).cells
+
+
 def highest(folder: Path) -> list[Cell]:
     """A search for the most users whose figure is below a limit."""
     plan = Search(CellRequest(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
@@ -101,7 +109,12 @@ def comparison(folder: Path) -> list[Cell]:
     return compare(plan, with_journal(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
 
 
-WORKS: dict[str, Callable[[Path], list[Cell]]] = {"sweep": sweep, "highest": highest, "comparison": comparison}
+WORKS: dict[str, Callable[[Path], list[Cell]]] = {
+    "sweep": sweep,
+    "rates": rates,
+    "highest": highest,
+    "comparison": comparison,
+}
 
 
 def run(folder: Path, change: int, work: str) -> int:

@@ -1,4 +1,4 @@
-"""A sweep, a search, a comparison killed at every change of a file continues: no cell lost, none measured twice."""
+"""A work killed at every change of a file continues: no cell lost, none measured twice. Works: `killable_sweep`."""
 
 from __future__ import annotations
 
