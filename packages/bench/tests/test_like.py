@@ -71,7 +71,9 @@ def test_no_key_of_a_line_is_shown() -> None:
     text += show_like(
         "bezel-bench run", "aiperf profile --extra-inputs api_key:planted -H 'Cookie: planted' -- -H planted"
     )
-    text += show_like("bezel-bench run", "aiperf profile --url http://user:planted@h")
+    address = show_like("bezel-bench run", "aiperf profile --url http://user:planted@h")
+    assert "add --url without it" in address
+    text += address
     assert "planted" not in text
     assert text.count("--api-key-env VARIABLE") == 6
     with pytest.raises(UserError) as caught:

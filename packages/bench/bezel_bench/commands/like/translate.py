@@ -125,10 +125,8 @@ def _settle(command: Command) -> None:
         command.leave_out(option, f"not of `{command.name}`; `run` has it")
     chosen_values = {option.lstrip("-").replace("-", "_"): values[-1] for option, values in command.options.items()}
     chosen = argparse.Namespace(**shared_table().defaults_of(command.name) | {"endpoint": "chat"} | chosen_values)
-    chosen.trace, chosen.file = (
-        None,
-        chosen_values.get("file") or chosen_values.get("dataset"),
-    )  # not read: they may be elsewhere
+    # Not read: they may be elsewhere.
+    chosen.trace, chosen.file = None, chosen_values.get("file") or chosen_values.get("dataset")
     for rule in RULES[command.name]:
         if rule.option in chosen_values and rule.is_ignored(chosen):
             command.leave_out(f"--{rule.option.replace('_', '-')}", rule.consequence)
@@ -137,7 +135,7 @@ def _settle(command: Command) -> None:
         command.notes.append("the line has no address: add --url")
     elif "@" in str(command.options["--url"]):
         command.options.pop("--url")
-        command.notes.append("the address may hold a password: add --url without it")
+        command.notes.append("the address may hold a password; add --url without it")
     elif not any(map(_OPEN.search, values)):
         shared_table().parser(PROGRAM).read(_arguments(command))
 
