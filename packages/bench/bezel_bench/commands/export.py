@@ -63,18 +63,20 @@ def _samples(result: Result, path: Path) -> dict[str, tuple[Columns, int]]:
 def _requests(result: Result, path: Path, name: str | None, *, as_lines: bool) -> str:
     """The requests of all cells, or of one or a stage, as CSV or as lines of JSON."""
     samples, stages = _samples(result, path), _stages(result)
-    whole, number = stages.get(name or "", (None, 0))
-    if whole is not None:
-        samples = {whole.id: (of_stage(whole, number, *samples[whole.id])[1], samples[whole.id][1])}
-    cells = result.cells if name is None else [whole or _cell(result, name)]
+    if name in stages:
+        cell, number = stages[name]
+        rows, began = samples[cell.id]
+        cells, samples = [cell], {cell.id: (of_stage(cell, number, rows, began)[1], began)}
+    else:
+        cells = result.cells if name is None else [_cell(result, name)]
     measured = [cell for cell in cells if cell.id in samples]
-    rows = (row for cell in measured for row in request_rows(cell, *samples[cell.id], gaps=as_lines))
+    listed = (row for cell in measured for row in request_rows(cell, *samples[cell.id], gaps=as_lines))
     if as_lines:
-        return "".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows)
+        return "".join(f"{json.dumps(row, allow_nan=False)}\n" for row in listed)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(listed)
     return text.getvalue()
 
 
@@ -118,5 +120,6 @@ def _cell(result: Result, name: str | None) -> Cell:
         return result.cells[0]
     if name not in cells:
         consequence = "there is no such cell." if name else f"the result has {format_count(len(cells), 'cells')}."
-        raise UserError(Problem("--cell", name or NOT_SET, consequence, f"choose one of {', '.join(cells)}."))
+        choices = ", ".join([*cells, *_stages(result)])
+        raise UserError(Problem("--cell", name or NOT_SET, consequence, f"choose one of {choices}."))
     return cells[name]

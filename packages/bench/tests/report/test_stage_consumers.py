@@ -64,6 +64,7 @@ def test_vllms_format_has_one_stage_and_refuses_several(
         assert shape["median_ttft_ms"] == pytest.approx(stage.metrics["ttft_p50"].value)
         assert shape["total_output_tokens"] == TOKENS * stage.requests
     assert export(path, "--cell", "c100-u4-stage4")[0] == 1
+    assert "choose one of c100-u4, c100-u4-stage1, c100-u4-stage2," in capsys.readouterr().err
 
 
 def test_requests_of_a_stage_are_rows_of_the_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
