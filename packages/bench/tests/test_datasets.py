@@ -50,6 +50,7 @@ def read(folder: Path, text: str) -> list[list[Any]]:
         ('one\n\ntwo "x"\n', [[user("one")], [user('two "x"')]]),
         ('"a\\nb"\n{"prompt": "c", "id": 3}\n', [[user("a\nb")], [user("c")]]),
         ("{not json\n[neither\n", [[user("{not json")], [user("[neither")]]),
+        ("[INST] a [/INST]\n[1] b", [[user("[INST] a [/INST]")], [user("[1] b")]]),
         (json.dumps({"messages": CHAT}), [CHAT[:2]]),
         (json.dumps(CHAT) + "\n" + json.dumps([user("z")]), [CHAT[:2], [user("z")]]),
         (

@@ -5,6 +5,7 @@ Owns where each form has its entries. Leaves out what an entry means (`bezel_ben
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from bezel_bench.prompts.tables import is_binary, is_table, parquet_rows, text_r
 
 MOST_TOKENS = 10_000_000
 _JSON = {".json", ".jsonl", ".ndjson"}
+_ARRAY = re.compile(r'\s*\[[\s\[]*["{]')
 _SHOWN_PROBLEMS = 5
 
 
@@ -113,7 +115,8 @@ def _items(file: Path, text: str) -> Iterator[tuple[str, Any]]:
         document = json.loads(text) if text.lstrip()[:1] in {"[", "{"} else None
     except (ValueError, RecursionError) as error:
         document = None
-        if text.lstrip()[0] == "[" and not _json_values(text.strip().split("\n")[0]):
+        # A text may begin with a bracket too: "[INST] Why?".
+        if _ARRAY.match(text) and not _json_values(text.strip().split("\n")[0]):
             consequence = f"it begins as a JSON array and is none: {error}."
             raise UserError(Problem(str(file), None, consequence, "repair it, or write one entry a line.")) from None
     first = document[0] if isinstance(document, list) and document else document
