@@ -15,6 +15,7 @@ from bezel.cli.bench.stack_targets import StackTargets
 from bezel.engine.project.project import Project, checked_cloud_project
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.main import choose_endpoint
 from bezel_bench.commands.measure.usage import as_usage
 from bezel_bench.commands.run import plan_of, warm_up_of
@@ -24,7 +25,6 @@ from bezel_bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_
 from bezel_bench.result.document import Result
 from bezel_bench.result.records import Client
 from bezel_bench.result.sample import Measured
-from bezel_bench.sweep.wording import format_count
 from bezel_catalog import Price, price
 from bezel_catalog.models import using_models
 

@@ -349,6 +349,13 @@ def test_a_run_of_failures_only_is_checked_without_a_figure():
     assert (states["output_length"], states["roofline"]) == ("unknown", "unknown")
 
 
+def test_conservation_calls_a_cancelled_request_no_failed_one():
+    for kind, word in (("cancelled", "1 failed or cancelled;"), ("timeout", "1 failed;")):
+        run = measurement([*closed_loop(4, 10).samples, failed_sample(100, BEGAN + 300 * MS, kind, after=MS)])
+        (check,) = (check for check in check_all(evidence(run)) if check.name == "conservation")
+        assert (check.state, word in check.text) == ("passed", True)
+
+
 def test_requests_at_once_are_counted_exactly():
     assert most_in_flight(columns(closed_loop(4, 10))) == 4
     assert most_in_flight(columns(measurement([]))) == 0

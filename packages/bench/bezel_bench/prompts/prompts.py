@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
-from bezel_base.text import counting
+from bezel_base.text.counting import format_count
 from bezel_bench.load.plan import Bodies, Body, Load, PromptPlan
 from bezel_bench.prompts.datasets import read_text
 from bezel_bench.prompts.file_prompts import file_prompts
@@ -195,7 +195,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
         if isinstance(counted, str):
             doubt = counted
         elif len(counted) != wanted:
-            doubt = f"the server counts {counting.format_count(len(counted), 'tokens')} in a prompt made for {wanted}"
+            doubt = f"the server counts {format_count(len(counted), 'tokens')} in a prompt made for {wanted}"
     if load.prompts.served_answers and not doubt:
         doubt = "later turns hold the server's own responses"
     notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
@@ -228,7 +228,7 @@ def _of_trace(load: Load, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Promp
         if isinstance(counted, str) or len(counted) != wanted:
             doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
     note = (
-        f"{counting.format_count(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
+        f"{format_count(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
         "those of the trace, the words are not"
     )
     return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))

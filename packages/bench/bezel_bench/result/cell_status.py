@@ -103,8 +103,7 @@ def state_of(
         reason = (
             f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
             f"(--deadline), so the load was ended after {format_count(requests - failed, 'answers')}. Look at the "
-            "server's log, then "
-            "run it again"
+            "server's log, then run it again"
         )
         end = "failed", reason
     else:
@@ -227,8 +226,7 @@ def queueing_reason(in_flight: int, *, instances: int | None, concurrency: int |
     room = instances * concurrency
     return (
         f"{format_count(in_flight, 'requests')} at once > {format_count(instances, 'instances')} x concurrency "
-        f"{concurrency} = {room}: "
-        "the rest waited in the platform's queue, and every latency holds that wait"
+        f"{concurrency} = {room}: the rest waited in the platform's queue, and every latency holds that wait"
     )
 
 
@@ -237,10 +235,9 @@ def crowding_reason(in_flight: int | None) -> str:
     if not in_flight:
         return ""
     return (
-        f"{format_count(in_flight, 'requests')} {'was' if in_flight == 1 else 'were'} under way, the most that "
-        "were allowed (--max-in-flight), so no "
-        "more were sent: the "
-        "server completes fewer than are offered. Send at a lower rate, or allow more"
+        f"{format_count(in_flight, 'requests')} {'was' if in_flight == 1 else 'were'} under way, the most that were "
+        "allowed (--max-in-flight), so no more were sent: the server completes fewer than are offered. Send at a lower "
+        "rate, or allow more"
     )
 
 

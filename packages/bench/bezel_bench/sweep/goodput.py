@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.sweep.cell_request import CellRequest
@@ -23,7 +24,7 @@ from bezel_bench.sweep.inference.repeats import REPEATABLE
 from bezel_bench.sweep.measurement.journal import Taken
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, is_unreached
 from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
-from bezel_bench.sweep.wording import edge_position, format_count
+from bezel_bench.sweep.wording import edge_position
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
@@ -109,7 +110,7 @@ def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[
     """
     if not 1 / _HIGHEST <= lowest <= highest <= _HIGHEST or not _LEAST_STEP <= step <= 1:
         option, value = "--users" if whole else "--rate", f"{lowest:g}:{highest:g}, {100 * step:g}"
-        consequence = f"a range of loads rises from above 0 to {_HIGHEST:g} at most, in steps of 0.1 % to 100 %."
+        consequence = f"a range of loads rises from above 0 to {_HIGHEST:,.0f} at most, in steps of 0.1 % to 100 %."
         repair = f"give e.g. {option} 1:256, and leave --step out."
         raise UserError(Problem(f"{option}, --step", value, consequence, repair))
     count = math.ceil(math.log(highest / lowest) / math.log1p(step) - 1e-9)

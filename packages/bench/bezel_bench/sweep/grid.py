@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bezel_base.text.counting import format_count
 from bezel_bench.result.cell_status import infeasible
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.wording import format_count
 
 # As in published sweeps of this family: 13 contexts by 12 numbers of users.
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)

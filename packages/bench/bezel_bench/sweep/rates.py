@@ -8,13 +8,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import probability
 from bezel_bench.sweep.measurement.journal import Taken
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, died
 from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
-from bezel_bench.sweep.wording import format_count
 
 REQUESTS = 16
 """The fewest requests of a load; `RatePlan.request` may have more."""
@@ -197,7 +197,7 @@ def conclude(plan: RatePlan, outcome: Rated) -> Finding:
     if not rated:
         text = "No rate was measured"
     elif highest is None:
-        lowest = "Not even the lowest rate" if missed == rated[0] else "Not even the lowest rate that could be judged"
+        lowest = "Not even the lowest rate" if missed is rated[0] else "Not even the lowest rate that could be judged"
         why = f"keeps {limits}" if limits else "is completed as fast as it is sent"
         text = f"{lowest}, {missed.rate:g} requests/s, {why}" if missed else "No rate could be judged"
     else:

@@ -6,6 +6,7 @@ Pure. Leaves out the document that contains it (`bezel_bench.result.document`).
 from dataclasses import dataclass
 from statistics import median
 
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Cell, Finding, Inferred, Numbers, State
 from bezel_bench.sweep.grid import Place
 from bezel_bench.sweep.inference.knees import knees
@@ -14,7 +15,6 @@ from bezel_bench.sweep.inference.surface import Estimate
 from bezel_bench.sweep.measurement.budget import notes as notes_of
 from bezel_bench.sweep.next_cell import beyond
 from bezel_bench.sweep.run import Ended, SweepStatus
-from bezel_bench.sweep.wording import format_count
 
 _NO_NEIGHBOUR = "no measured cell beside it on both sides, so it is not inferred"
 

@@ -2,8 +2,6 @@
 
 from bezel_base.text.counting import format_count
 
-__all__ = ["edge_position", "format_count"]
-
 
 def edge_position(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:
     """Describe the position of an edge.

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from bezel_base.text import counting
+from bezel_base.text.counting import format_count
 from bezel_bench.metrics import statistics
 from bezel_bench.metrics.steady import Steady
 from bezel_bench.result.columns import Columns, Flags, Floats, Ints
@@ -48,7 +48,7 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
         return check(state="passed", text=f"{kind}: prompts share beginnings by design")
     if alike:
         text = (
-            f"{alike} of {counting.format_count(len(beginnings), 'prompts')} begin like another one: a prefix "
+            f"{alike} of {format_count(len(beginnings), 'prompts')} begin like another one: a prefix "
             "cache can serve them"
         )
         # Texts of a file may begin alike for less than a block of the cache.
@@ -85,14 +85,14 @@ def output_length(requested: Ints, lengths: Ints, texts: Flags, drafts: int | No
     if over.any():
         times = float((lengths[over] / requested[over]).max())
         text = (
-            f"{int(over.sum())} of {counting.format_count(len(lengths), 'responses')} have more tokens in `usage` "
+            f"{int(over.sum())} of {format_count(len(lengths), 'responses')} have more tokens in `usage` "
             f"than requested ({span}, up to "
             f"{times:.3g} times): `usage` is wrong, or the server ignores max_tokens; every token rate depends on it"
         )
         return check(state="failed", text=text)
     if fixed and other:
         text = (
-            f"{other} of {counting.format_count(len(lengths), 'responses')} lack the requested length ({span}): "
+            f"{other} of {format_count(len(lengths), 'responses')} lack the requested length ({span}): "
             "their rates are not comparable"
         )
         return check(state="failed", text=text)
@@ -100,9 +100,8 @@ def output_length(requested: Ints, lengths: Ints, texts: Flags, drafts: int | No
         return check(state="passed", text="the endpoint generates no token, and none was requested")
     if not texts.all():
         text = (
-            f"{numbers['without_text']} of {counting.format_count(len(lengths), 'responses')} had no text, only "
-            "special tokens or incomplete "
-            "characters: they count in every rate; ttft, ttfc, tpot and itl are those of the others"
+            f"{numbers['without_text']} of {format_count(len(lengths), 'responses')} had no text, only special tokens "
+            "or incomplete characters: they count in every rate; ttft, ttfc, tpot and itl are those of the others"
         )
         return check(state="suspect", text=text)
     if drafts and lengths.mean() < SHORT_FOR_DRAFTS:
@@ -142,24 +141,22 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
     )
     wrong = []
     if twice := int((np.diff(np.sort(columns["index"])) == 0).sum()):
-        wrong.append(f"{counting.format_count(twice, 'requests')} occur{'s' * (twice == 1)} twice")
+        wrong.append(f"{format_count(twice, 'requests')} occur{'s' * (twice == 1)} twice")
     if odd := int((done < np.maximum(begun, 1)).sum()):
-        wrong.append(f"{counting.format_count(odd, 'requests')} without an end, or end before they begin")
+        wrong.append(f"{format_count(odd, 'requests')} without an end, or end before they begin")
     if before + sent != completed + lost + after:
         wrong.append(f"{before} under way + {sent} sent != {completed} completed + {lost} failed + {after} under way")
     if users and at_once > users:
-        wrong.append(
-            f"{counting.format_count(at_once, 'requests')} were under way at once, of "
-            f"{counting.format_count(users, 'users')}"
-        )
+        wrong.append(f"{format_count(at_once, 'requests')} were under way at once, of {format_count(users, 'users')}")
     if rate.value is not None and abs(rate.value * steady.seconds - completed) > 0.5:
         wrong.append(f"{rate.value:.4g} requests/s x {steady.seconds:.4g} s != {completed} completed requests")
     if wrong:
         text = f"requests are lost or counted twice: {'; '.join(wrong)}; no figure of this load is valid"
         return check(state="failed", text=f"{text}, report this as a bug")
+    without = "failed or cancelled" if columns.cancellations().any() else "failed"
     text = (
-        f"{len(columns)} sent = {numbers['completed']} completed + {numbers['failed']} failed; in the part that counts "
-        f"{before} under way + {sent} sent = {completed} completed + {lost} failed + {after} under way"
+        f"{len(columns)} sent = {numbers['completed']} completed + {numbers['failed']} {without}; in the part that "
+        f"counts {before} under way + {sent} sent = {completed} completed + {lost} {without} + {after} under way"
     )
     return check(state="passed", text=text)
 
@@ -183,7 +180,7 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
     check = partial(Check, name="steady_state", numbers=numbers)
     if requests < ROUNDS * users:
         text = (
-            f"too few responses ({requests}, below {ROUNDS} x {counting.format_count(users, 'users')}): start "
+            f"too few responses ({requests}, below {ROUNDS} x {format_count(users, 'users')}): start "
             "and end take most of the run"
         )
         return check(state="suspect", text=text)
@@ -195,12 +192,12 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
     if rate.low is None or rate.high is None or not rate.value:
         return check(
             state="passed",
-            text=f"{counting.format_count(counted, 'responses')} count{'s' * (counted == 1)}: too few for an "
+            text=f"{format_count(counted, 'responses')} count{'s' * (counted == 1)}: too few for an "
             "interval, repeats give one",
         )
     half = (rate.high - rate.low) / 2 / rate.value
     text = (
-        f"{counting.format_count(counted, 'responses')} count; the rate is known to {half:.1%} at "
+        f"{format_count(counted, 'responses')} count; the rate is known to {half:.1%} at "
         f"{rate.confidence:.0%} confidence"
     )
     return check(state="passed", text=text)
@@ -237,11 +234,9 @@ def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
     requests, failed = requests - cancelled, sum(failures.values())
     planned = f"; the client cancelled {cancelled} others, as planned" if cancelled else ""
     if not failed:
-        return check(state="passed", text=f"all {counting.format_count(requests, 'requests')} succeeded{planned}")
+        return check(state="passed", text=f"all {format_count(requests, 'requests')} succeeded{planned}")
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
-    text = (
-        f"{failed} of {counting.format_count(requests, 'requests')} failed ({kinds}); they count in no latency{planned}"
-    )
+    text = f"{failed} of {format_count(requests, 'requests')} failed ({kinds}); they count in no latency{planned}"
     if failed == requests:
         return check(state="failed", text=f"no request succeeded ({kinds})")
     if cause := next((why for kind, why in _NOT_THE_SERVER.items() if kind in failures), ""):

@@ -132,8 +132,7 @@ def drained_before(drained: Drained) -> Check:
     if not drained.idle:
         text = (
             f"{format_count(drained.running or 0, 'requests')} ran and {drained.waiting or 0} waited after "
-            f"{drained.seconds:.0f} s: the figures "
-            "are of this load and another one"
+            f"{drained.seconds:.0f} s: the figures are of this load and another one"
         )
         return check(state="failed", text=text)
     return check(state="passed", text=f"idle after {drained.seconds:.1f} s")

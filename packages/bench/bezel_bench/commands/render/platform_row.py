@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Cell
 from bezel_bench.result.platform_series import PlatformSeries
-from bezel_bench.sweep.wording import format_count
 
 _NAMES = {"gpu": "GPU", "gpu_memory": "GPU memory", "instances": "instances"}
 

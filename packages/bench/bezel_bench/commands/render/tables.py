@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.render.platform_row import platform_row, platform_rows
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
 from bezel_bench.result.sample import CANCELLED
-from bezel_bench.sweep.wording import format_count
 
 _RATES = (
     *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -24,9 +24,8 @@ _OF_RATES = ("ttft", "tpot", "e2e")
 _PERCENTILES = ("p50", "p90", "p99", "max")
 _CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
 _LEGEND = (
-    "~ inferred; ~~ inferred, no range; x failed; - impossible; q queueing; c limited by the client; b busy machine; "
-    "? not requested; "
-    "* measured, left out of the surface"
+    "~ inferred; ~~ inferred, no range; x failed; - impossible; q queueing; c limited by the client; b busy machine; ? "
+    "not requested; * measured, left out of the surface"
 )
 _CELL_STATES = {
     "failed": "x",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import median
 
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Finding
 from bezel_bench.sweep.grid import Grid, Place
-from bezel_bench.sweep.wording import format_count
 
 SHARE = 0.9
 CELLS = 3  # from the knee on: the rise of fewer may have been ended by one stalled cell
@@ -162,10 +162,6 @@ def _no_plateau(grid: Grid, metric: str, row: int, values: Mapping[int, float], 
         name="no_plateau",
         text=f"At a context of {format_count(context, 'tokens')} no plateau was seen, so no knee is named: "
         f"{metric} was {levels}; {why}.",
-        numbers={
-            "context_tokens": context,
-            "highest": values[highest],
-            "highest_users": grid.users[highest],
-        },
+        numbers={"context_tokens": context, "highest": values[highest], "highest_users": grid.users[highest]},
         cells=[grid.request((row, column)).id for column in sorted(values)],
     )

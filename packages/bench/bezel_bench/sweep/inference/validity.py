@@ -58,9 +58,8 @@ def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dic
         times = max(share[worst], share[other]) / min(share[worst], share[other])
         excluded[worst] = (
             f"{values[worst]:.3g} for {format_count(grid.users[worst[1]], 'users')} and {values[other]:.3g} for "
-            f"{grid.users[other[1]]} "
-            f"at the same context: {times:.1f} x as much for each of more users. "
-            "An additional user makes no other faster: the lower cell began before the server was idle or warm, or the "
-            "higher cell did not compute its prompts"
+            f"{grid.users[other[1]]} at the same context: {times:.1f} x as much for each of more users. An additional "
+            "user makes no other faster: the lower cell began before the server was idle or warm, or the higher cell "
+            "did not compute its prompts"
         )
         del values[worst]

@@ -96,7 +96,6 @@ def _short_responses(source: ResultSource) -> Iterator[AuditFinding]:
     tokens, row, supply = lower
     reason = (
         f"the length of the responses is not stated, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
-        f"({row.figures[REQUESTS].value:g} requests/s; {supply}): too few to judge "
-        "drafts by"
+        f"({row.figures[REQUESTS].value:g} requests/s; {supply}): too few to judge drafts by"
     )
     yield _RULE.finding("suspect", source.item, reason, [row])
