@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from bezel_base.errors import Problem, UserError
 from bezel_bench.commands.measure.several_loads import SeveralLoads, measure_loads
@@ -33,31 +33,20 @@ def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
     check_options(options)
     with as_usage():
         plan, slos = plan_of(options)
+    # These fix the order of the search.
+    fixing = {name: getattr(options, name) for name in ("input_tokens", "output_tokens", "seed", "step", "seconds")}
     offered = ["offered_requests_per_second"] if plan.request.rate is not None else []
     loads = SeveralLoads(
         kind="goodput",
         title="the highest load within limits",
         requests=(plan.at(0, 0),),
-        settings=_settings(plan, options),
+        settings={**fixing, "slo": plan.limits, plan.unit: [plan.levels[0], plan.levels[-1]]},
         slos=slos,
         measure=partial(search, plan, most_runs=options.runs),
         conclude=partial(conclude, plan),
         blocks=partial(search_blocks, figures=[*plan.limits, "goodput", *offered, "requests_per_second"]),
     )
     return measure_loads(targets, options, loads)
-
-
-def _settings(plan: Search, options: argparse.Namespace) -> dict[str, Any]:
-    """Settings that fix the order of the search."""
-    return {
-        "input_tokens": options.input_tokens,
-        "output_tokens": options.output_tokens,
-        "seed": options.seed,
-        "slo": plan.limits,
-        plan.unit: [plan.levels[0], plan.levels[-1]],
-        "step": options.step,
-        "seconds": options.seconds,
-    }
 
 
 def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
@@ -70,8 +59,6 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     by_rate = options.rate is not None
     if not 0 < options.seconds < math.inf:
         raise UserError(Problem("--seconds", f"{options.seconds:g}", "a load needs some time.", "give more than 0."))
-    if options.runs < 1:
-        raise UserError(Problem("--runs", options.runs, "nothing would be measured.", "give 1 or more."))
     option, text = ("--rate", options.rate) if by_rate else ("--users", options.users or "1:256")
     try:
         lowest, highest = (float(part) for part in text.split(":"))

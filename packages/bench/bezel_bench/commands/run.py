@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import sys
 import time
 from collections import Counter
@@ -114,14 +113,6 @@ def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
         slos = [_slo(text) for text in options.slo]
         if twice := [name for name, count in Counter(slo.metric for slo in slos).items() if count > 1]:
             raise UserError(Problem("--slo", twice[0], "it is limited twice, and one would be lost.", "give one."))
-        if options.warmup < 0:
-            consequence = "no such number of requests can be sent."
-            raise UserError(Problem("--warmup", options.warmup, consequence, "give 0 or more."))
-        if not 0 <= options.warmup_seconds < math.inf:
-            value, consequence = f"{options.warmup_seconds:g}", "no request can be sent for such a time."
-            raise UserError(Problem("--warmup-seconds", value, consequence, "give 0 or more."))
-        if options.repeats < 1:
-            raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
         load = load_of(options, draft_target(options))
     check_prompts(load)
     return load, slos
@@ -252,11 +243,7 @@ def warm_up_of(load: Load, requests: int, seconds: float) -> Load | None:
 
 
 def _warm_up(
-    warm: Load,
-    reached: TargetConnection,
-    vocabulary: Vocabulary | None,
-    show: StatusLine,
-    sender: LoadSender | None,
+    warm: Load, reached: TargetConnection, vocabulary: Vocabulary | None, show: StatusLine, sender: LoadSender | None
 ) -> str:
     """Send requests like those of the load, with prompts of their own, that count in no figure; return a note.
 

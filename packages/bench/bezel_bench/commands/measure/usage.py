@@ -57,8 +57,8 @@ def _urls(options: Any) -> list[str]:
     return [str(options.url).lower(), *(url.lower() for url in getattr(options, "also_url", []))]
 
 
-def _has_a_level_of_users(options: Any) -> bool:
-    return not (options.rate is not None or options.user_stages or options.rate_stages or options.trace)
+def _has_no_level_of_users(options: Any) -> bool:
+    return bool(options.rate is not None or options.user_stages or options.rate_stages or options.trace)
 
 
 def _has_random_gaps(options: Any) -> bool:
@@ -70,9 +70,7 @@ def _has_trace_with_lengths(options: Any) -> bool:
 
 
 _RUN = (
-    OptionRule(
-        "ramp", lambda options: not _has_a_level_of_users(options), "only --users begin one by one.", "add --users"
-    ),
+    OptionRule("ramp", _has_no_level_of_users, "only --users begin one by one.", "add --users"),
     OptionRule("cancel_after", lambda options: not options.cancel, "no request is cancelled.", "add --cancel"),
     OptionRule("groups", lambda options: not options.prefix_tokens, "no prefix is shared.", "add --prefix-tokens"),
     OptionRule("image_size", lambda options: not options.images, "prompts have no image.", "add --images"),
@@ -143,7 +141,17 @@ RULES: dict[str, tuple[OptionRule, ...]] = {
     ),
 }
 """Each command's options that have no effect beside others."""
-_LEAST = {"chips": 1, "instances": 1, "concurrency": 1, "requests_per_user": 1}
+_LEAST = {
+    "chips": 1, "instances": 1, "concurrency": 1, "requests_per_user": 1, "usd_per_hour": 0,
+    "warmup": 0, "warmup_seconds": 0, "repeats": 1, "runs": 1,
+}  # fmt: skip
+_NOTHING = "nothing would be measured."
+_CONSEQUENCES = {
+    "warmup": "no such number of requests can be sent.",
+    "warmup_seconds": "no request can be sent for such a time.",
+    "repeats": _NOTHING,
+    "runs": _NOTHING,
+}
 
 
 @contextlib.contextmanager
@@ -188,12 +196,9 @@ def _ineffective_options(options: argparse.Namespace) -> Iterator[Problem]:
 def _values(options: argparse.Namespace) -> Iterator[Problem]:
     for name, least in _LEAST.items():
         value = getattr(options, name, None)
-        if value is not None and value < least:
-            option = f"--{name.replace('_', '-')}"
-            yield Problem(option, value, f"expected {least} or more.", f"give {least} or more.")
-    price = options.usd_per_hour
-    if price is not None and not 0 <= price < math.inf:
-        yield Problem("--usd-per-hour", f"{price:g}", "expected a price.", "give 0 or more.")
+        if value is not None and not least <= value < math.inf:
+            option, consequence = f"--{name.replace('_', '-')}", _CONSEQUENCES.get(name, f"expected {least} or more.")
+            yield Problem(option, f"{value:g}", consequence, f"give {least} or more.")
     yield from _of_computing(options)
 
 
