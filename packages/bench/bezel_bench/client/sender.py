@@ -27,17 +27,7 @@ from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
 from bezel_bench.client.route import Route
 from bezel_bench.client.silence import Silence
 from bezel_bench.load.patterns import User, instants, user_windows
-from bezel_bench.load.plan import (
-    Bodies,
-    Burst,
-    Constant,
-    Load,
-    Poisson,
-    ReplyingBodies,
-    Staged,
-    TokenSource,
-    is_closed,
-)
+from bezel_bench.load.plan import Bodies, Burst, Constant, Load, Poisson, ReplyingBodies, Staged, TokenSource, is_closed
 from bezel_bench.result import sample as kinds
 from bezel_bench.result.failures import connection_problem, of_broken, of_connecting
 from bezel_bench.result.sample import ClientHealth, Measured, Sample

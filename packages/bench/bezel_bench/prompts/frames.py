@@ -62,12 +62,7 @@ def frame(load: Load) -> Frame:
     asked = fields.get("max_completion_tokens", fields["max_tokens"])
     begin = json.dumps(fields)[:-1].encode()
     chat = load.target.endpoint == "chat"
-    return Frame(
-        begin + (b', "messages": [' if chat else b', "prompt": "'),
-        b"]}" if chat else b'"}',
-        chat,
-        int(asked),
-    )
+    return Frame(begin + (b', "messages": [' if chat else b', "prompt": "'), b"]}" if chat else b'"}', chat, int(asked))
 
 
 def json_escape(text: str) -> bytes:

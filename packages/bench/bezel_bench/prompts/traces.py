@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import format_count
+from bezel_bench.prompts.datasets import MOST_TOKENS
 
 BLOCK_TOKENS = 512
 _SHOWN_PROBLEMS = 5
-_MOST_TOKENS = 10_000_000
 
 
 class Traced(NamedTuple):
@@ -90,6 +90,6 @@ def _request(line: str) -> Traced:
 
 def _length(fields: dict[str, Any], name: str) -> int:
     value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_TOKENS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_TOKENS:
         raise ValueError(f"expected an integer above 0 in `{name}`, got {value!r:.40}")
     return value

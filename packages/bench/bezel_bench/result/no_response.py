@@ -136,7 +136,4 @@ def of_bytes(data: bytes) -> NoResponse:
     if len(data) >= 3 and data[0] in _TLS_RECORDS and data[1] == 3:
         return SPEAKS_TLS
     begin = "".join(char if char.isprintable() else "." for char in data[:LONGEST].decode("latin-1")).strip()
-    return NoResponse(
-        f"what responds there is not HTTP: it begins with {begin!r}",
-        "correct the port of the address.",
-    )
+    return NoResponse(f"what responds there is not HTTP: it begins with {begin!r}", "correct the port of the address.")

@@ -110,31 +110,13 @@ class Sample:
     chunks: "array[int]"
 
     def __init__(
-        self,
-        index: int,
-        worker: int = 0,
-        user: int = 0,
-        turn: int = 0,
-        group: int = -1,
-        planned: int = 0,
-        begun: int = 0,
-        sent: int = 0,
-        departed: int = 0,
-        first_after: int = 0,
-        first: int = 0,
-        first_content: int = 0,
-        last: int = 0,
-        done: int = 0,
-        status: int = 0,
-        failure: str = "",
-        detail: str = "",
-        prompt_tokens: int = -1,
-        output_tokens: int = -1,
-        cached_tokens: int = -1,
-        reasoning_tokens: int = -1,
-        asked_tokens: int = -1,
-        chunks: "array[int] | None" = None,
-    ) -> None:
+        self, index: int, worker: int = 0, user: int = 0, turn: int = 0, group: int = -1,
+        planned: int = 0, begun: int = 0, sent: int = 0, departed: int = 0,
+        first_after: int = 0, first: int = 0, first_content: int = 0, last: int = 0, done: int = 0,
+        status: int = 0, failure: str = "", detail: str = "",
+        prompt_tokens: int = -1, output_tokens: int = -1, cached_tokens: int = -1, reasoning_tokens: int = -1,
+        asked_tokens: int = -1, chunks: "array[int] | None" = None,
+    ) -> None:  # fmt: skip
         # Written out: the compiler leaves a generated one to the interpreter, which takes three times as long.
         self.index, self.worker, self.user, self.turn, self.group = index, worker, user, turn, group
         self.planned, self.begun, self.sent, self.departed = planned, begun, sent, departed

@@ -62,12 +62,7 @@ def this_machine() -> Machine:
     kibibytes = _value("/proc/meminfo", "MemTotal").removesuffix("kB")
     memory = int(kibibytes) * 1024 if kibibytes else None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Machine(
-        cores=cores,
-        cpu=cpu,
-        memory_bytes=memory,
-        kernel=f"{host.system()} {host.release()}",
-    )
+    return Machine(cores=cores, cpu=cpu, memory_bytes=memory, kernel=f"{host.system()} {host.release()}")
 
 
 def ask_server(ask: Ask, model: str) -> ServerReport:

@@ -161,11 +161,7 @@ class Ended:
 
 
 def run_sweep(
-    sweep: Sweep,
-    measure: Measure,
-    ledger: Ledger,
-    clock: Callable[[], float],
-    show: Callable[[Progress], None],
+    sweep: Sweep, measure: Measure, ledger: Ledger, clock: Callable[[], float], show: Callable[[Progress], None]
 ) -> Ended:
     """Measure the cells that the sweep needs.
 
