@@ -116,6 +116,10 @@ def _options(arguments: Sequence[str], client: str, notes: list[str]) -> list[Op
             options[-1][1].append(typed)
         else:
             notes.append(f"{typed}: the value of no option")
+    for name in clients()[client]["levels"]:
+        # An option that is repeated for each level lists them too.
+        if len(levels := [value for option, values in options if option == name for value in values]) > 1:
+            options = [*(each for each in options if each[0] != name), (name, [",".join(levels)])]
     return options
 
 
