@@ -8,7 +8,9 @@ python -m tools.docs.benchmark --write    puts them into docs/metrics.md and doc
 
 from __future__ import annotations
 
+import itertools
 import json
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from bezel_bench.result.sample_file import COLUMNS
 from tools.docs.generated_sections import ROOT, put, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 CLIENTS = ROOT / "docs" / "other-clients.md"
 DOCUMENT = ROOT / "docs" / "metrics.md"
@@ -49,15 +51,21 @@ def tables() -> str:
 def client_tables() -> str:
     """A table of the options of each other client, with what does the same here."""
     return "\n".join(
-        f"### {client['title']}\n\n{table(('option', 'here'), [_client_row(row) for row in client['rows']])}"
+        f"### {client['title']}\n\n{table(('option', 'here'), _client_rows(client['rows']))}"
         for client in clients().values()
     )
 
 
-def _client_row(row: Mapping[str, Any]) -> tuple[str, str]:
-    here = f"`{row['here']}`" if "here" in row else row.get("does") or f"not here: {row['why']}"
-    options = ", ".join(f"`{option}`" for option in row["options"])
-    return f"{options} (other releases)" if row.get("older") else options, here
+def _client_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Options with what does the same here; neighbours with the same are one row."""
+    parts = [(row["options"], _counterpart(row), " (other releases)" * bool(row.get("older"))) for row in rows]
+    groups = itertools.groupby(parts, key=operator.itemgetter(1, 2))
+    named = [([f"`{option}`" for options, *_ in group for option in options], *same) for same, group in groups]
+    return [(f"{', '.join(options)}{releases}", here) for options, here, releases in named]
+
+
+def _counterpart(row: Mapping[str, Any]) -> str:
+    return f"`{row['here']}`" if "here" in row else row.get("does") or f"not here: {row['why']}"
 
 
 def schema() -> str:
