@@ -151,9 +151,8 @@ def _computing_problems(load: Load) -> Iterator[Problem]:
     """Yield what embeddings and reranking cannot be asked for."""
     plan, endpoint = load.prompts, load.target.endpoint
     if plan.documents < 1 or (plan.documents > 1 and endpoint != "rerank"):
-        yield Problem(
-            "--documents", plan.documents, "only --endpoint rerank ranks documents, 1 or more.", "correct it."
-        )
+        consequence = "only --endpoint rerank ranks documents, 1 or more."
+        yield Problem("--documents", plan.documents, consequence, "give 1, or --endpoint rerank.")
     if endpoint in GENERATING or endpoint not in PATHS:
         return
     if plan.kind not in ("unique", "shared_prefix", "lengths") or plan.output_lengths:

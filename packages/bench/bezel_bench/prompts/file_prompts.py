@@ -63,9 +63,8 @@ def file_prompts(load: Load) -> Prompts:
     entries = [entry for entry in every if _is_sent(entry, plan)]
     if not entries:
         consequence = f"none of {format_count(len(every), 'entries')} has the turns (--turns) and the length asked for."
-        raise UserError(
-            Problem("--file", plan.file, consequence, "lower --turns or --min-chars, or raise --max-chars.")
-        )
+        repair = "lower --turns or --min-chars, or raise --max-chars."
+        raise UserError(Problem("--file", plan.file, consequence, repair))
     made = frame(load)
     lengths = {entry.output_tokens for entry in entries}
     frames = {each: made if each is None else _frame_of(load, each) for each in lengths}

@@ -107,10 +107,8 @@ def _copy_parquet(sources: Sequence[io.RawIOBase], names: Sequence[str], target:
                     if written == ROWS:
                         return
             except (ValueError, pa.ArrowException) as error:
-                reason = " ".join(str(error).split())[:200]
-                raise UserError(
-                    Problem("--dataset", name, f"it cannot be read: {reason}.", "name another split.")
-                ) from None
+                consequence = f"it cannot be read: {' '.join(str(error).split())[:200]}."
+                raise UserError(Problem("--dataset", name, consequence, "name another split.")) from None
     finally:
         if writer is not None:
             writer.close()

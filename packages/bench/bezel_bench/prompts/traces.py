@@ -77,9 +77,7 @@ def _request(line: str) -> Traced:
     at, blocks = fields.get("timestamp"), fields.get("hash_ids", [])
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < float("inf"):
         raise ValueError(f"expected milliseconds in `timestamp`, got {at!r:.40}")
-    if not isinstance(blocks, list) or not all(
-        isinstance(block, int) and not isinstance(block, bool) for block in blocks
-    ):
+    if not isinstance(blocks, list) or not all(type(block) is int for block in blocks):
         raise ValueError("expected whole numbers in `hash_ids`")
     length = _length(fields, "input_length")
     if len(blocks) > length // BLOCK_TOKENS + 1:
@@ -90,6 +88,6 @@ def _request(line: str) -> Traced:
 
 def _length(fields: dict[str, Any], name: str) -> int:
     value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_TOKENS:
+    if type(value) is not int or not 1 <= value <= MOST_TOKENS:
         raise ValueError(f"expected an integer above 0 in `{name}`, got {value!r:.40}")
     return value

@@ -422,11 +422,8 @@ def load(path: Path) -> Result:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ResultError(
-            Problem(
-                str(path), None, f"the file cannot be read: {error.strerror}.", "name the .json file of a benchmark."
-            )
-        ) from None
+        consequence = f"the file cannot be read: {error.strerror}."
+        raise ResultError(Problem(str(path), None, consequence, "name the .json file of a benchmark.")) from None
     return parse(text, str(path))
 
 

@@ -190,11 +190,8 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
         text = f"e2e drifts by {change:+.0%} over the part that counts: run it longer, or find what grows"
         return check(state="suspect", text=text)
     if rate.low is None or rate.high is None or not rate.value:
-        return check(
-            state="passed",
-            text=f"{format_count(counted, 'responses')} count{'s' * (counted == 1)}: too few for an "
-            "interval, repeats give one",
-        )
+        counts = f"{format_count(counted, 'responses')} count{'s' * (counted == 1)}"
+        return check(state="passed", text=f"{counts}: too few for an interval, repeats give one")
     half = (rate.high - rate.low) / 2 / rate.value
     text = (
         f"{format_count(counted, 'responses')} count; the rate is known to {half:.1%} at "

@@ -21,9 +21,7 @@ def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits
     minutes, usd = options.max_minutes, options.max_usd
     for option, value in (("--max-minutes", minutes), ("--max-usd", usd)):
         if value is not None and not 0 < value < float("inf"):
-            raise UserError(
-                Problem(option, f"{value:g}", "nothing could be measured.", "give more than 0, or omit it.")
-            )
+            raise UserError(Problem(option, f"{value:g}", "nothing could be measured.", "give more than 0, or none."))
     if usd is not None and usd_per_hour is None and minutes is None:
         consequence = "the price of the server is unknown, so the limit cannot be kept."
         raise UserError(Problem("--max-usd", f"{usd:g}", consequence, "add --usd-per-hour or --max-minutes."))

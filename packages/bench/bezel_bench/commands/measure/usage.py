@@ -74,14 +74,10 @@ _RUN = (
     OptionRule("cancel_after", lambda options: not options.cancel, "no request is cancelled.", "add --cancel"),
     OptionRule("groups", lambda options: not options.prefix_tokens, "no prefix is shared.", "add --prefix-tokens"),
     OptionRule("image_size", lambda options: not options.images, "prompts have no image.", "add --images"),
-    OptionRule(
-        "input_tokens", lambda options: bool(options.input_lengths), "--input-lengths draws each prompt's length."
-    ),
+    OptionRule("input_tokens", lambda options: bool(options.input_lengths), "--input-lengths draws each length."),
     OptionRule("input_tokens", lambda options: bool(options.file), "prompts are those of --file."),
     OptionRule("input_tokens", _has_trace_with_lengths, "the trace has the lengths of its prompts."),
-    OptionRule(
-        "output_tokens", lambda options: bool(options.output_lengths), "--output-lengths draws each response's length."
-    ),
+    OptionRule("output_tokens", lambda options: bool(options.output_lengths), "--output-lengths draws each length."),
     OptionRule("output_tokens", _has_trace_with_lengths, "the trace has the lengths of its responses."),
     OptionRule(
         "seed",
@@ -95,11 +91,10 @@ _RUN = (
     OptionRule("output_tokens", lambda options: bool(options.length_column), "--length-column has each length."),
     OptionRule("run_id", lambda options: bool(options.file), "--file sends the same prompts in every run."),
 )
+_PUBLIC = (lambda options: bool(options.public)), "--public sends no identity token.", "leave out --public"
 _SERVER = (
-    OptionRule(
-        "impersonate", lambda options: options.public, "--public sends no identity token.", "leave out --public"
-    ),
-    OptionRule("audience", lambda options: options.public, "--public sends no identity token.", "leave out --public"),
+    OptionRule("impersonate", *_PUBLIC),
+    OptionRule("audience", *_PUBLIC),
     OptionRule(
         "ca_file",
         lambda options: bool(options.url) and not any(url.startswith("https") for url in _urls(options)),
@@ -135,9 +130,7 @@ RULES: dict[str, tuple[OptionRule, ...]] = {
     "ab": (
         *_SERVER,
         *_RESULT,
-        OptionRule(
-            "start_seconds", lambda options: bool(options.arm), "the servers of --arm run already.", "use --vary"
-        ),
+        OptionRule("start_seconds", lambda options: bool(options.arm), "servers of --arm run already.", "use --vary"),
     ),
 }
 """Each command's options that have no effect beside others."""
