@@ -215,9 +215,8 @@ def _pattern_problems(pattern: Pattern) -> Iterator[Problem]:
             for stage in stages:
                 level, seconds = stage.level, stage.seconds
                 if not (0 <= level < math.inf and 0 < seconds < math.inf) or (of == "users" and level % 1):
-                    consequence = (
-                        f"expected a number of {'users' if of == 'users' else 'requests per second'} and a time."
-                    )
+                    unit = "users" if of == "users" else "requests per second"
+                    consequence = f"expected a number of {unit} and a time."
                     yield Problem(_STAGES[of], f"{level:g}:{seconds:g}", consequence, "give LEVEL:SECONDS, e.g. 8:30.")
         case Replay(instants) if not instants:
             yield Problem("--trace", None, "the trace holds no instant, so no request would be sent.", _ONE_OR_MORE)

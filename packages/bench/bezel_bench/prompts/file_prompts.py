@@ -73,15 +73,14 @@ def file_prompts(load: Load) -> Prompts:
             if entry.text is None or plan.turns > 1:
                 consequence = f"entry {number} has several messages, and this endpoint takes one text."
                 raise UserError(Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out."))
-    left_out = len(every) - len(entries)
-    note = f"{format_count(len(entries), 'entries')} of {name}, repeated in order: a repeated one may come from a cache"
-    more = (
-        [f"{format_count(left_out, 'entries')} of {name} left out, by their turns or their length"] if left_out else []
-    )
+    sent, left_out = (format_count(number, "entries") for number in (len(entries), len(every) - len(entries)))
+    notes = [f"{sent} of {name}, repeated in order: a repeated one may come from a cache"]
+    if len(every) > len(entries):
+        notes.append(f"{left_out} of {name} left out, by their turns or their length")
     if plan.served_answers:
-        return Prompts(_RecordedTalks(tuple(entries), frames, plan.turns), (note, *more))
+        return Prompts(_RecordedTalks(tuple(entries), frames, plan.turns), tuple(notes))
     bodies = [_body(entry, frames, turn, plan.turns) for entry in entries for turn in range(plan.turns)]
-    return Prompts(_Entries(tuple((one.data, one.asked_tokens) for one in bodies), plan.turns), (note, *more))
+    return Prompts(_Entries(tuple((one.data, one.asked_tokens) for one in bodies), plan.turns), tuple(notes))
 
 
 def _is_sent(entry: Entry, plan: PromptPlan) -> bool:

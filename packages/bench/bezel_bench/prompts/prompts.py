@@ -287,9 +287,7 @@ def _bodies(load: Load, made: Frame, vocabulary: Vocabulary, tokenizer: Tokenize
         return conversation, plan.turns * plan.input_tokens + (plan.turns - 1) * plan.output_tokens
     shared = plan.prefix_tokens - vocabulary.head if plan.kind == "shared_prefix" else 0
     if shared < 0 and not vocabulary.doubt:
-        consequence = (
-            f"the server's template puts {vocabulary.head} tokens before a text, so all prompts share these anyway."
-        )
+        consequence = f"the server's template puts {vocabulary.head} tokens before a text, which all prompts share."
         repair = f"give more than {vocabulary.head}."
         raise UserError(Problem("--prefix-tokens", plan.prefix_tokens, consequence, repair))
     distinct = _distinct_words(plan, room - shared, vocabulary)

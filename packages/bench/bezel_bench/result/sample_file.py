@@ -116,9 +116,8 @@ def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Colum
         data = path.read_bytes()
     except OSError as error:
         consequence = f"the samples cannot be read: {error.strerror}."
-        raise ResultError(
-            Problem(str(path), None, consequence, "put the file into the folder of its result.")
-        ) from None
+        repair = "put the file into the folder of its result."
+        raise ResultError(Problem(str(path), None, consequence, repair)) from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         consequence = "the samples are not those of the result: their SHA-256 differs."
         raise ResultError(Problem(str(path), None, consequence, "restore the file, or measure again."))

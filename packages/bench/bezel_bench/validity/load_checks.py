@@ -47,10 +47,8 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
     if kind in ("shared_prefix", "multi_turn", "trace"):
         return check(state="passed", text=f"{kind}: prompts share beginnings by design")
     if alike:
-        text = (
-            f"{alike} of {format_count(len(beginnings), 'prompts')} begin like another one: a prefix "
-            "cache can serve them"
-        )
+        prompts = format_count(len(beginnings), "prompts")
+        text = f"{alike} of {prompts} begin like another one: a prefix cache can serve them"
         # Texts of a file may begin alike for less than a block of the cache.
         return check(state="suspect" if kind == "file" else "failed", text=text)
     if cached.value is None:
@@ -81,27 +79,24 @@ def output_length(requested: Ints, lengths: Ints, texts: Flags, drafts: int | No
     }  # fmt: skip
     check = partial(check, numbers=numbers)
     span = f"{numbers['min']} to {numbers['max']} tokens, median {numbers['p50']:.0f}"
+    responses = format_count(len(lengths), "responses")
     over = (lengths > requested) & (requested > 0)
     if over.any():
         times = float((lengths[over] / requested[over]).max())
         text = (
-            f"{int(over.sum())} of {format_count(len(lengths), 'responses')} have more tokens in `usage` "
-            f"than requested ({span}, up to "
-            f"{times:.3g} times): `usage` is wrong, or the server ignores max_tokens; every token rate depends on it"
+            f"{int(over.sum())} of {responses} have more tokens in `usage` than requested ({span}, up to {times:.3g} "
+            "times): `usage` is wrong, or the server ignores max_tokens; every token rate depends on it"
         )
         return check(state="failed", text=text)
     if fixed and other:
-        text = (
-            f"{other} of {format_count(len(lengths), 'responses')} lack the requested length ({span}): "
-            "their rates are not comparable"
-        )
+        text = f"{other} of {responses} lack the requested length ({span}): their rates are not comparable"
         return check(state="failed", text=text)
     if not requested.any():
         return check(state="passed", text="the endpoint generates no token, and none was requested")
     if not texts.all():
         text = (
-            f"{numbers['without_text']} of {format_count(len(lengths), 'responses')} had no text, only special tokens "
-            "or incomplete characters: they count in every rate; ttft, ttfc, tpot and itl are those of the others"
+            f"{numbers['without_text']} of {responses} had no text, only special tokens or incomplete characters: they "
+            "count in every rate; ttft, ttfc, tpot and itl are those of the others"
         )
         return check(state="suspect", text=text)
     if drafts and lengths.mean() < SHORT_FOR_DRAFTS:
@@ -179,24 +174,20 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
     }  # fmt: skip
     check = partial(Check, name="steady_state", numbers=numbers)
     if requests < ROUNDS * users:
-        text = (
-            f"too few responses ({requests}, below {ROUNDS} x {format_count(users, 'users')}): start "
-            "and end take most of the run"
-        )
+        least = f"{ROUNDS} x {format_count(users, 'users')}"
+        text = f"too few responses ({requests}, below {least}): start and end take most of the run"
         return check(state="suspect", text=text)
     if not steady.cut:
         return check(state="unknown", text=steady.rule)
     if certain and change is not None and abs(change) > DRIFT_SHARE:
         text = f"e2e drifts by {change:+.0%} over the part that counts: run it longer, or find what grows"
         return check(state="suspect", text=text)
+    responses = format_count(counted, "responses")
     if rate.low is None or rate.high is None or not rate.value:
-        counts = f"{format_count(counted, 'responses')} count{'s' * (counted == 1)}"
-        return check(state="passed", text=f"{counts}: too few for an interval, repeats give one")
+        text = f"{responses} count{'s' * (counted == 1)}: too few for an interval, repeats give one"
+        return check(state="passed", text=text)
     half = (rate.high - rate.low) / 2 / rate.value
-    text = (
-        f"{format_count(counted, 'responses')} count; the rate is known to {half:.1%} at "
-        f"{rate.confidence:.0%} confidence"
-    )
+    text = f"{responses} count; the rate is known to {half:.1%} at {rate.confidence:.0%} confidence"
     return check(state="passed", text=text)
 
 
