@@ -98,6 +98,7 @@ def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
 
 
 def _instants_of_gaps(gap: Callable[[], float]) -> Iterator[float]:
+    # No gap is None: the gaps never end.
     return itertools.accumulate(iter(gap, None))
 
 

@@ -1,4 +1,4 @@
-"""A work killed at every change of a file continues: no cell lost, none measured twice. Works: `killable_sweep`."""
+"""Each of `killable_sweep.WORKS`, killed at every change of a file, continues: no cell lost, none measured twice."""
 
 from __future__ import annotations
 
