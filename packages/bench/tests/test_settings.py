@@ -146,6 +146,19 @@ def test_a_field_of_the_body_that_names_a_secret_is_refused() -> None:
     assert load.extra_body == {"metadata": {"max_tokens_left": "planted"}}
 
 
+def test_a_property_of_a_schema_may_have_the_name_of_a_secret() -> None:
+    schema = '{"structured_outputs": {"json": {"properties": {"password": {"type": "string"}}}}}'
+    load, _ = plan_of(parse(["run", "--url", "http://h", "--extra-body", schema]))
+    assert load.extra_body == json.loads(schema)
+    with pytest.raises(UserError, match="api_key\n   the result would show"):
+        plan_of(parse(["run", "--url", "http://h", "--extra-body", schema.replace('"type"', '"api_key"')]))
+
+
+def test_a_body_that_is_too_deep_is_refused() -> None:
+    with pytest.raises(UserError, match="expected a JSON object"):
+        plan_of(parse(["run", "--url", "http://h", "--extra-body", '{"a":' * 9000 + "1" + "}" * 9000]))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

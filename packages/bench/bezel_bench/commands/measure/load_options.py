@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ _ROUNDS = 10
 """Default number of requests of each user: at least three are needed for a steady state."""
 _SECONDS = 60.0
 _MOST_WEIGHT = 64
-_FIELD = re.compile(r'"([\w.-]+)"\s*:')
 
 
 def load_of(options: argparse.Namespace, target: Target) -> Load:
@@ -190,18 +189,28 @@ def _trace(file: Path) -> tuple[float, ...]:
         raise UserError(Problem("--trace", str(file), f"it cannot be read: {error}.", repair)) from None
 
 
+def _field_names(value: Any, *, of_schema: bool = False) -> Iterator[str]:
+    """Yield the names of the fields of a JSON value; a property of a JSON schema is none."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        if isinstance(name, str) and not of_schema:
+            yield name
+        yield from _field_names(part, of_schema=name == "properties")
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
-    except ValueError:
-        parsed = None
+        fields = [*_field_names(parsed)]
+    except (ValueError, RecursionError):
+        parsed, fields = None, []
     if not isinstance(parsed, dict):
         repair = "write e.g. '{\"top_k\": 40}'."
         raise UserError(Problem("--extra-body", text, "expected a JSON object.", repair))
-    if parsed:
+    if fields:
         from bezel_base.credentials.names import names_secret  # late: few loads have such fields
 
-        if secret := next(filter(names_secret, _FIELD.findall(text)), None):
+        if secret := next(filter(names_secret, fields), None):
             repair = "send it in a --header, or by --api-key-env."
             raise UserError(Problem("--extra-body", secret, "the result would show this secret.", repair))
     return parsed
