@@ -5,7 +5,6 @@ one. `Pulumi.yaml` names this folder as the plugin's, so that every engine start
 also by a plain `pulumi up`. Server, type tokens and states are the SDK's own and stay as they are.
 """
 
-import os
 import runpy
 import signal
 from typing import Any
@@ -19,15 +18,16 @@ def _load(data: bytes) -> Any:
 
 
 def main() -> None:
-    """Serve until the engine interrupts."""
-    # Before the imports, amid which an interrupt would show a traceback. The SDK's own answer to one is this end, too.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    """Serve until the engine interrupts; the SDK then ends after the calls that still run."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
     import dill  # type: ignore[import-untyped]
+    import pulumi.dynamic  # noqa: F401 - the SDK, which the server would otherwise import after the next signal handler
 
     from bezel_base.loopback.grpc_guard import guard_servers
 
     guard_servers()
     dill.loads = _load
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
 
 

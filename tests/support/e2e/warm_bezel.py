@@ -50,7 +50,7 @@ class WarmProcess:
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal, unless it has ended."""
         if self._code is None and not is_readable(self._server, 0):
-            with contextlib.suppress(ProcessLookupError):  # its end was noted, and is not told yet
+            with contextlib.suppress(ProcessLookupError):  # it has ended, and its server is about to say so
                 os.kill(self.pid, number)
 
     def wait(self, seconds: float) -> int:

@@ -46,7 +46,7 @@ elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
 if not place or not kind:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
 import _socket, select
-# From the order on the fork runs, and may have told the engine that it serves: an interrupt is the fork's.
+# The fork starts with the order, so the engine may interrupt it before this process knows it: signals wait until then.
 signals = (_signal.SIGINT, _signal.SIGTERM)
 _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
 order = [sys.argv[0], "", str(len(arguments)), *arguments]
