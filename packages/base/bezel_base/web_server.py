@@ -16,6 +16,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from bezel_base.loopback.listeners import close_server
+
 _DATE_SECONDS = 1.0
 
 
@@ -169,6 +171,12 @@ class _Server(uvicorn.Server):
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.ending.wait(), interval)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting without losing a connection, then end as uvicorn does."""
+        for server in self.servers:
+            await close_server(server)
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

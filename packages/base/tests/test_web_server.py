@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
+import socket
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,6 @@ from bezel_base.loopback.listeners import bind, listen
 from bezel_base.web_server import ServerOptions, WebServer
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import AsyncIterator, Coroutine
 
     from starlette.types import Receive, Scope, Send
@@ -153,6 +154,25 @@ def test_close_waits_for_no_request() -> None:
             response.cancel()
 
     run(work())
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_close_ends_a_connection_at_each_step_of_its_acceptance(steps: int) -> None:
+    async def work() -> None:
+        gc.disable()  # it would end a lost connection
+        async with serving(App()) as (server, port):
+            with socket.create_connection((HOST, port)) as client:
+                client.setblocking(False)
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                await server.close()
+                with suppress(ConnectionResetError):  # of one that still waits to be accepted
+                    assert not await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 1), 10)
+
+    try:
+        run(work())
+    finally:
+        gc.enable()
 
 
 def test_second_start_is_refused() -> None:

@@ -4,6 +4,7 @@ Owns the options of a socket and the error of a taken port. Leaves out who may c
 what serves (`bezel_base.web_server`).
 """
 
+import asyncio
 import contextlib
 import errno
 import secrets
@@ -101,6 +102,20 @@ def _outgoing() -> int:
         return int(_OUTGOING.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return _USUAL
+
+
+async def close_server(server: asyncio.Server) -> None:
+    """Stop accepting; each connection that was accepted by then is handed over first.
+
+    asyncio's own `close` loses a connection between its acceptance and its transport: it is never read and stays
+    open until garbage is collected, so its client waits that long (CPython's issue 109564, open in November 2026).
+    """
+    loop = asyncio.get_running_loop()
+    for listener in server.sockets:
+        loop.remove_reader(listener.fileno())
+    for _ in ("its transport is made", "its protocol gets it"):
+        await asyncio.sleep(0)
+    server.close()
 
 
 def listen_error(error: OSError, port: int, option: str = "--port", host: str = "127.0.0.1") -> UserError:

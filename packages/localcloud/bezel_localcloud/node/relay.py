@@ -11,7 +11,7 @@ import struct
 from collections.abc import Awaitable, Callable
 
 from bezel_base.loopback.asgi_guard import OTHER_USER
-from bezel_base.loopback.listeners import listen
+from bezel_base.loopback.listeners import close_server, listen
 from bezel_base.loopback.peer_uid import is_own
 from bezel_localcloud.core.background import BackgroundTasks
 
@@ -45,13 +45,17 @@ class Relay:
     async def close(self) -> None:
         """Stop accepting and cut off open connections."""
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
         await self._running.end()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._running.keep(asyncio.create_task(self._serve(reader, writer)))
+        serving = asyncio.create_task(self._serve(reader, writer))
+        # Not at the end of `_serve`: a task that is cancelled before its first step never gets there.
+        serving.add_done_callback(lambda _: _reset(writer))
+        self._running.keep(serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection; one that is not closed by then is reset, as a host does with a closed port."""
         try:
             peer, here = (writer.get_extra_info(end) for end in ("peername", "sockname"))
             if not is_own(peer, here):
@@ -61,26 +65,26 @@ class Relay:
                 return
             behind, before = await self._connect()
             try:
-                ways = [asyncio.create_task(_pass(*way)) for way in ((reader, before), (behind, writer))]
                 # An error in one direction ends both; the end of one direction leaves the other open.
-                done, left = await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
-                for way in left:
-                    way.cancel()
-                if not left and all(way.exception() is None for way in done):
-                    writer.close()
+                async with asyncio.TaskGroup() as ways:
+                    ways.create_task(_pass(reader, before))
+                    ways.create_task(_pass(behind, writer))
+                writer.close()
             finally:
                 before.close()
-        except OSError:
-            pass  # no process listens behind: reset, as a host does with a closed port
-        finally:
-            if not writer.is_closing():
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                writer.transport.abort()
+        except* OSError:
+            pass
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if isinstance(self._target, str):
             return await asyncio.open_unix_connection(self._target)
         return await asyncio.open_connection("127.0.0.1", self._target)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    if not writer.is_closing():
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        writer.transport.abort()
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 
 import pytest
 
@@ -71,5 +72,20 @@ def test_a_relay_that_closes_cuts_off_who_is_connected():
             await relay.close()
             with pytest.raises(ConnectionResetError):
                 await reader.read()
+
+    run(work)
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_connection_that_meets_the_close_is_reset_at_each_step(steps):
+    async def work():
+        async with open_relay() as (_, writer, relay):
+            with socket.create_connection(writer.get_extra_info("peername")) as client:
+                client.setblocking(False)
+                for _ in range(steps):  # accepted, handed over, served: a step of the loop each
+                    await asyncio.sleep(0)
+                await relay.close()
+                with pytest.raises(ConnectionResetError):
+                    await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 1), 10)
 
     run(work)
