@@ -32,6 +32,8 @@ _REVERSED_ENTRY = re.compile(
     r"(?i)(?<!\w)value\\{0,15}+[\"']?\s*+[:=]\s*+(?:\\{0,15}+[\"'])?(?P<value>[^\n\"'\\,{}]{1,300}+)\\{0,15}+[\"']?[\s,]*+\\{0,15}+[\"']?"
     r"(?:name|key)\\{0,15}+[\"']?\s*+[:=]\s*+\\{0,15}+[\"']?(?P<name>[\w.-]++)"
 )
+# Cloud Run draws the last three letters of a revision's name: those may be `pwd` or `jwt`.
+_OF_REVISION = re.compile(r"-\d{5}-[a-z]{3}")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}[ \t]*(?:#[^\n]*)?\r?\n")
 _NEXT_LINE = re.compile(r"\r?\n(?:[ \t]++(?:-[ \t]++)?|-[ \t]++|(?=\\*[\"']))")
 _ONE_WORD = re.compile(r"(?:\\*[\"'][^\n]*|[^\s\"'{\[:#,][^\s:]*(?::[^\s:]+)*)[ \t]*+,?[ \t]*+\r?(?=\n|$)")
@@ -87,7 +89,7 @@ def _named_places(text: str) -> list[Place]:
             place = header_place(text, match.end())
         elif _is_of_workflow(text, match, name) or _names_a_secret(text, match):
             continue
-        elif names_secret(name) or (("=" in separator or "%" in separator) and _is_parameter(text, match)):
+        elif names_secret(name) or (("=" in separator or "%" in separator) and _is_parameter(text, match, name)):
             place = value_place(text, match.end(), name, is_sentence=":" in separator and separator[-1:] in (" ", "\t"))
         if place:
             places.append(place)
@@ -145,8 +147,10 @@ def _before_names(text: str) -> list[Place]:
 
 
 def _name_of(text: str, match: re.Match[str]) -> str:
-    """The name, without the letter of an escape of JSON before it."""
+    """The name, without the letter of an escape of JSON before it; of a revision, with letters that say nothing."""
     name = match["name"]
+    if _OF_REVISION.fullmatch(name[-10:]):
+        name = f"{name[:-3]}xyz"
     is_escaped = name[0] in "nrt" and text[max(match.start() - 1, 0) : match.start()] == "\\"
     return name[1:] if is_escaped else name
 
@@ -182,9 +186,8 @@ def _names_a_secret(text: str, match: re.Match[str]) -> bool:
     return bool(_IN_SECRETS.search(text[max(match.start() - _LONGEST_MAP, 0) : match.start("name")].rstrip("\"'\\")))
 
 
-def _is_parameter(text: str, match: re.Match[str]) -> bool:
+def _is_parameter(text: str, match: re.Match[str], name: str) -> bool:
     """Whether a name is that of a signature, of a key in a URL's query, or of a password in lower case alone."""
-    name = match["name"]
     before = text[max(match.start() - 1, 0) : match.start()]
     if before in ("?", "&") and is_credential_parameter(name):
         return True

@@ -342,6 +342,16 @@ def test_an_ordinary_line_stays(line: str) -> None:
     assert redact(line) == line
 
 
+# Of the 17,576 endings, those that alone may make a name that of a secret.
+@pytest.mark.parametrize("letters", ["pwd", "psw", "jwt", "pat", "key", "sid", "sig"])
+def test_no_letters_that_cloud_run_draws_make_a_revision_a_secret(letters: str) -> None:
+    name = f"chat-api-00012-{letters}"
+    ordinary = (f"{name}: 0 of 1 failed", f"revision={name}", f"--to-revisions {name}=100", f"{name}=the newest")
+    assert [line for line in ordinary if redact(line) != line] == []
+    secret = (f"chat-api-0012-{letters}=hunter2", f"db-password-00012-{letters}=hunter2")
+    assert [line for line in secret if "hunter2" in redact(line)] == [], "no revision; a secret without its letters"
+
+
 @pytest.mark.parametrize(
     "text",
     [
