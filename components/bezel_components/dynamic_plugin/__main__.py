@@ -5,6 +5,7 @@ one. `Pulumi.yaml` names this folder as the plugin's, so that every engine start
 also by a plain `pulumi up`. Server, type tokens and states are the SDK's own and stay as they are.
 """
 
+import contextlib
 import runpy
 import signal
 from typing import Any
@@ -18,7 +19,7 @@ def _load(data: bytes) -> Any:
 
 
 def main() -> None:
-    """Serve until the engine interrupts; the SDK then ends after the calls that still run."""
+    """Serve until the engine interrupts; a call that still runs is then cut (`bezel_components.base.dynamic`)."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
     import dill  # type: ignore[import-untyped]
     import pulumi.dynamic  # noqa: F401 - the SDK, which the server would otherwise import after the next signal handler
@@ -27,8 +28,10 @@ def main() -> None:
 
     guard_servers()
     dill.loads = _load
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
+    # The SDK answers an interrupt only once it waits for one, a moment after the engine has read its port.
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
