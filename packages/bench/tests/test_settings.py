@@ -121,8 +121,14 @@ def test_a_value_of_a_file_is_what_is_written(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("users: 4\nusers: 5", "users\n   the file has it twice"),
-        ("output-tokens: 4\noutput_tokens: 4", "output_tokens\n   the file has it twice"),
+        ("users: 4\nusers: 5", "users\n   it stands there twice"),
+        ("output-tokens: 4\noutput_tokens: 4", "output_tokens\n   it stands there twice"),
+        ('{"users": 4, "url": "http://h", "users": 5}', "odd.yaml\n   it cannot be used: users: it stands there twice"),
+        (
+            '{"extra_body": {"top_k": 4, "a": {"b": 1, "b": 1}}}',
+            "odd.yaml\n   it cannot be used: b: it stands there twice",
+        ),
+        ("extra_body:\n  top_k: 4\n  top_k: 5", "odd.yaml\n   it cannot be used: top_k: it stands there twice"),
         ("users: 4.5", "users = 4.5\n   expected a whole number"),
         ("header: [{Key: planted}]", "header\n   expected a text, or a list of texts"),
         ("slo: {ttft: 500}", "slo\n   expected a text"),
@@ -135,6 +141,17 @@ def test_a_value_that_would_be_lost_or_misread_is_refused(content: str, message:
         parse(["run", "--url", "http://h", "--config", "odd.yaml"])
     assert message in str(caught.value)
     assert "planted" not in str(caught.value)
+
+
+def test_equal_names_of_different_objects_are_no_mistake() -> None:
+    Path("even.json").write_text('{"url": "http://h", "extra_body": {"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}}')
+    load, _ = plan_of(parse(["run", "--config", "even.json"]))
+    assert load.extra_body == {"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}
+
+
+def test_a_field_that_stands_twice_in_the_body_is_refused() -> None:
+    with pytest.raises(UserError, match="top_k\n   it stands there twice"):
+        plan_of(parse(["run", "--url", "http://h", "--extra-body", '{"top_k": 4, "min_p": 0, "top_k": 5}']))
 
 
 def test_a_field_of_the_body_that_names_a_secret_is_refused() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.settings import object_of
 from bezel_bench.load.plan import (
     Burst,
     Closed,
@@ -200,7 +201,7 @@ def _field_names(value: Any, *, of_schema: bool = False) -> Iterator[str]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(text, object_pairs_hook=object_of)
         fields = [*_field_names(parsed)]
     except (ValueError, RecursionError):
         parsed, fields = None, []

@@ -8,11 +8,12 @@ command line is parsed, so it imports what a file or a variable needs only where
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bezel_base.errors import Problem, WrongValueError
+from bezel_base.errors import Problem, WrongValueError, caused_by
 
 PREFIX = "BEZEL_BENCH_"
 _CONFIG = "--config"
@@ -22,6 +23,7 @@ _SCHEMA = "bezel.bench/"
 # Of one call, and no property of the measurement; headers may be secret.
 _NOT_KEPT = ("config", "errors", "force", "header", "json", "out")
 _NUMBERS = {"int": int, "float": float, "positive": float}
+_TWICE = "it stands there twice, and one value would be lost."
 Arguments = Mapping[str, Mapping[str, Any]]
 
 
@@ -71,6 +73,20 @@ def kept_options(options: argparse.Namespace, defaults: Mapping[str, Any]) -> di
     }
 
 
+def object_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these names and values.
+
+    Raises:
+        WrongValueError: Names stand twice.
+    """
+    pairs = [*pairs]
+    counts = Counter(name for name, _ in pairs)
+    if len(counts) < len(pairs):
+        repeated = (name for name, count in counts.items() if count > 1)
+        raise WrongValueError(*(Problem(name, None, _TWICE, "leave one out.") for name in repeated))
+    return dict(pairs)
+
+
 def _exclusives(table: Arguments) -> set[str]:
     return {name for name, keys in table.items() if keys.get("exclusive")}
 
@@ -113,13 +129,16 @@ def _of_file(options: Arguments, file: Path, problems: list[Problem]) -> dict[st
         reason = error.strerror if isinstance(error, OSError) else error
         problems.append(Problem(_CONFIG, str(file), f"it cannot be read: {reason}.", repair))
         return {}
+    except WrongValueError as error:
+        problems.append(caused_by(error, str(file), "it cannot be used", ""))
+        return {}
     names = {*options} - {_CONFIG}
     values: dict[str, tuple[str, Any]] = {}
     for key, value in document:
         name = f"--{key.replace('_', '-')}"
         place = f"{file}: {key}"
         if name in values:
-            problems.append(Problem(place, None, "the file has it twice, and one would be lost.", "leave one out."))
+            problems.append(Problem(place, None, _TWICE, "leave one out."))
         elif name in names and name != _BODY and _nests(value):
             problems.append(Problem(place, None, "expected a text, or a list of texts.", "write e.g. [a, b]."))
         elif name in names:
@@ -137,10 +156,11 @@ def _read(file: Path) -> list[tuple[str, Any]]:
     Raises:
         OSError: It cannot be read.
         ValueError: It has another content.
+        WrongValueError: Names stand twice in one of its objects.
     """
     text = file.read_text(encoding="utf-8-sig")
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=object_of)
     except ValueError:
         return _read_yaml(text)
     if isinstance(document, dict) and str(document.get("schema", "")).startswith(_SCHEMA):
@@ -166,7 +186,7 @@ def _read_yaml(text: str) -> list[tuple[str, Any]]:
 def _value(node: Any, *, typed: bool) -> Any:
     """The value of a part of a YAML text; inside a mapping with JSON's types."""
     if node.id == "mapping":
-        return {str(key.value): _value(value, typed=True) for key, value in node.value}
+        return object_of((str(key.value), _value(value, typed=True)) for key, value in node.value)
     if node.id == "sequence":
         return [_value(each, typed=typed) for each in node.value]
     if node.tag.endswith(":null"):
