@@ -2,8 +2,11 @@
 
 import pytest
 
+from bench_support.rendered import text_of
+from bench_support.results import staged_result
 from bench_support.runs import BEGAN, MS, SECOND, columns, good_sample, measurement
 from bezel_bench.cell.stages import stage_figures, without_levels
+from bezel_bench.commands.render.tables import run_blocks
 from bezel_bench.load.plan import Stage, Staged, Stop
 from bezel_bench.metrics.definitions import measure
 from bezel_bench.metrics.metric_inputs import MetricInputs
@@ -52,6 +55,25 @@ def test_a_figure_that_depends_on_the_level_has_none_over_all_stages() -> None:
     assert all(left[name].value is None for name in ("ttft_p99", "requests_per_second", "goodput"))
     assert "each stage has its own" in left["ttft_p99"].why
     assert left["prompt_tokens_mean"].value == 100.0
+
+
+def test_a_stage_counts_failed_and_cancelled_requests_apart() -> None:
+    measured = run()
+    for index, kind in ((3, "timeout"), (4, "cancelled"), (5, "cancelled"), (250, "cancelled")):
+        measured.samples[index].failure = kind
+    first, second = figures(measured)
+    assert (first.failed, first.cancelled, second.failed, second.cancelled) == (3, 2, 1, 1)
+    result = staged_result(of="rate", failed=(0, 0, 0))
+    (cell,) = result.cells
+    update = {"stages": [first, second, cell.stages[2]], "failures": {"timeout": 1, "cancelled": 3}}
+    whole = cell.model_copy(update=update)
+    assert [part.failures for part in whole.parts()] == [{"timeout": 1, "cancelled": 2}, {"cancelled": 1}, {}]
+    text = text_of(run_blocks(result.model_copy(update={"cells": [whole]})))
+    assert [line.rpartition("due")[2] for line in text.splitlines() if "  stage " in line] == [
+        ", 1 failed, 2 cancelled",
+        ", 1 cancelled",
+        "",
+    ]
 
 
 def test_stage_not_begun_is_left_out_and_a_short_one_counts_over_its_time() -> None:

@@ -67,6 +67,7 @@ def stage_figures(pattern: Staged, stop: Stop, inputs: MetricInputs, measured: M
                 ends=(ends - began) / 1e9,
                 requests=len(due),
                 failed=int((due.failure > 0).sum()),
+                cancelled=int(due.cancellations().sum()),
                 metrics=measure(of_due) | {name: rates[name] for name in _RATES},
                 distributions=distributions(of_due),
             )

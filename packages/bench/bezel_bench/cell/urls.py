@@ -22,14 +22,14 @@ def url_figures(load: Load, inputs: MetricInputs) -> list[UrlFigures]:
         rows = inputs.columns.where(np.isin(inputs.columns["worker"] % len(urls), places))
         # Counters are of one address, and the price of all.
         of_url = replace(inputs, columns=rows, gained=None, usd_per_hour=None)
-        failed = int((rows.failure > 0).sum())
         share = len(places) / len(urls)
         figures.append(
             UrlFigures(
                 url=url,
                 share=share,
                 requests=len(rows),
-                failed=failed,
+                failed=int((rows.failure > 0).sum()),
+                cancelled=int(rows.cancellations().sum()),
                 metrics=measure(of_url),
                 distributions=distributions(of_url),
             )

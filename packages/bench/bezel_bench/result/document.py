@@ -182,7 +182,7 @@ class StageFigures(_ResultPart):
         level: Users, or requests per second.
         begins: Begin of the stage in seconds from the start of the load, `ends` its end.
         requests: Requests that were due in the stage, or sent in it by the users of a closed loop, in which none is
-            due; `failed` those of them that failed.
+            due; `failed` those of them that failed, and `cancelled` those of these that the client ended as planned.
         metrics: Rates are of what was completed in the stage; latencies and lengths of these requests, whenever they
             ended.
     """
@@ -192,6 +192,7 @@ class StageFigures(_ResultPart):
     ends: Amount
     requests: Count
     failed: Count
+    cancelled: Count = 0
     metrics: dict[str, Metric] = {}
     distributions: dict[str, Distribution] = {}
 
@@ -201,12 +202,14 @@ class UrlFigures(_ResultPart):
 
     Attributes:
         share: Share of the sending processes, and so of the users or of the rate.
+        failed: The failed requests, and `cancelled` those of them that the client ended as planned.
     """
 
     url: str
     share: Amount
     requests: Count
     failed: Count
+    cancelled: Count = 0
     metrics: dict[str, Metric] = {}
     distributions: dict[str, Distribution] = {}
 
@@ -295,7 +298,7 @@ class Cell(_ResultPart):
 
         A stage counts its failed requests together: by the kind of the load's, or by all of its kinds.
         """
-        kinds = ", ".join(sorted(self.failures)) or "failed"
+        kinds = ", ".join(sorted(self.failures.keys() - {CANCELLED})) or "failed"
         of_users = (self.load or {}).get("pattern", {}).get("of") == "users"
         return [
             self.model_copy(
@@ -306,7 +309,11 @@ class Cell(_ResultPart):
                     "metrics": stage.metrics,
                     "distributions": stage.distributions,
                     "requests": stage.requests,
-                    "failures": {kinds: stage.failed} if stage.failed else {},
+                    "failures": {
+                        kind: count
+                        for kind, count in ((kinds, stage.failed - stage.cancelled), (CANCELLED, stage.cancelled))
+                        if count
+                    },
                     "seconds": stage.ends - stage.begins,
                     "stages": [],
                     "started_at": self.started_at and self.started_at + timedelta(seconds=stage.begins),

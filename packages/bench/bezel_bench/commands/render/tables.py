@@ -10,7 +10,7 @@ from bezel_base.terminal.blocks import Block, Grid, Line, Role, Table, mark
 from bezel_base.text.counting import format_count
 from bezel_bench.commands.render.platform_row import platform_row, platform_rows
 from bezel_bench.load.plan import GENERATING
-from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result
+from bezel_bench.result.document import Cell, ClientFigures, Inferred, Result, StageFigures, UrlFigures
 from bezel_bench.result.records import Distribution, Metric
 from bezel_bench.result.sample import CANCELLED
 
@@ -147,21 +147,23 @@ def _cell(cell: Cell) -> Iterator[Line]:
 
 
 def _parts(cell: Cell) -> Iterator[Line]:
-    """Return the lines of stages and of addresses, which count failed and cancelled requests together."""
+    """Return the lines of stages and of addresses."""
     # Users send when they are ready: nothing is due in a closed loop.
     closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
     unit, word = ("users", "sent") if closed else ("requests/s", "due")
-    ended = " or ".join(["failed"] * (cell.failures.keys() != {CANCELLED}) + [CANCELLED] * bool(cell.cancellations))
     for number, stage in enumerate(cell.stages, 1):
-        failed = f", {stage.failed} {ended}" if stage.failed else ""
-        sent = f"{format_count(stage.requests, 'requests')} {word}{failed}"
+        sent = f"{format_count(stage.requests, 'requests')} {word}{_failures_of(stage)}"
         span = f"{stage.begins:.1f} to {stage.ends:.1f} s"
         yield Line(f"  stage {number}: {format_count(stage.level, unit)}, {span}, {sent}")
         yield from _figures(stage.metrics, stage.distributions)
     for part in cell.urls:
-        failed = f", {part.failed} {ended}" if part.failed else ""
-        yield Line(f"  {part.url}: {part.share:.0%}, {format_count(part.requests, 'requests')}{failed}")
+        yield Line(f"  {part.url}: {part.share:.0%}, {format_count(part.requests, 'requests')}{_failures_of(part)}")
         yield from _figures(part.metrics, part.distributions)
+
+
+def _failures_of(part: StageFigures | UrlFigures) -> str:
+    counts = {"failed": part.failed - part.cancelled, CANCELLED: part.cancelled}
+    return "".join(f", {count} {kind}" for kind, count in counts.items() if count)
 
 
 def _client_part(client: ClientFigures) -> str:
