@@ -19,7 +19,7 @@ class CellRequest:
         evenly: Whether they are evenly spaced; else each is independent of the others (Poisson).
         variant: The name of one of several servers; "" where there is one.
         repeat: 0 for the first measurement of this load.
-        seed: The seed of the prompts' words.
+        seed: The seed of the prompts' words, and of the gaps of a rate.
         run: The same value and the same load give the same prompts; another value, prompts that no cache holds.
         deadline_seconds: The time after which the cell ends in any case; None leaves it to the measure.
     """

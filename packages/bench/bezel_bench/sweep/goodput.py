@@ -58,12 +58,13 @@ class Search:
         return "users" if self.request.rate is None else "requests/s"
 
     def at(self, index: int, repeat: int) -> CellRequest:
-        """Return the cell of a level."""
+        """Return the cell of a level; each repeat of each rate has a seed, so gaps of its own."""
         level, lower = self.levels[index], self.request.requests
         if self.request.rate is None:
             upper = max(lower, self.requests_per_user * int(level))
             return replace(self.request, users=int(level), requests=upper, repeat=repeat)
-        return replace(self.request, rate=level, requests=max(lower, math.ceil(level * self.seconds)), repeat=repeat)
+        requests, seed = max(lower, math.ceil(level * self.seconds)), index + repeat * len(self.levels)
+        return replace(self.request, rate=level, requests=requests, repeat=repeat, seed=self.request.seed + seed)
 
 
 @dataclass(frozen=True)

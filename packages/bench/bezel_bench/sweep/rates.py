@@ -46,11 +46,10 @@ class RatePlan:
         """Return the load without a rate, of a number of users."""
         return replace(self.request, users=users, rate=None, requests=max(REQUESTS, _ROUNDS * users))
 
-    def of_rate(self, rate: float) -> CellRequest:
-        """Return the load of a rate."""
-        return replace(
-            self.request, users=None, rate=rate, requests=max(self.request.requests, math.ceil(rate * self.seconds))
-        )
+    def of_rate(self, rate: float, place: int = 0) -> CellRequest:
+        """Return the load of a rate; by its place each has a seed, so gaps of its own, the first that of the plan."""
+        requests = max(self.request.requests, math.ceil(rate * self.seconds))
+        return replace(self.request, users=None, rate=rate, requests=requests, seed=self.request.seed + place)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def measure_rates(plan: RatePlan, once: Once, show: Callable[[str], None]) -> Ra
             return runs.outcome(f"the range of rates is unknown: {reason}")
         # A server that many users slow down completes most with one.
         rates = rates_between(min(lowest, highest), max(lowest, highest), plan.steps)
-    runs.take_all([plan.of_rate(rate) for rate in rates])
+    runs.take_all([plan.of_rate(rate, place) for place, rate in enumerate(rates)])
     return runs.outcome("")
 
 

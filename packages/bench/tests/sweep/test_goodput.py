@@ -78,6 +78,8 @@ def test_an_open_loop_is_searched_by_its_rate() -> None:
     server = Server(7.0)
     outcome = search(plan, run_once(server.measure), lambda _: None)
     assert conclude(plan, outcome).numbers["highest"] == pytest.approx(7.0, rel=0.2)
+    assert len({one.seed for one in server.asked}) == len(server.asked) > 3
+    assert (plan.at(0, 0).seed, plan.at(1, 0).seed, PLAN.at(5, 2).seed) == (0, 1, 0)
     assert all(one.users is None and one.requests >= max(50, 20 * (one.rate or 0)) for one in server.asked)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,18 @@ def test_rates_are_spread_from_one_user_to_the_highest_throughput() -> None:
     finding = conclude(PLAN, outcome)
     assert finding.text == "Rates up to 12 requests/s keep ttft_p99 <= 500 ms; 16 requests/s do not."
     assert finding.numbers == {"unit": "requests/s", "highest": 12.0, "missed": 16.0}
+
+
+def test_each_rate_has_gaps_of_its_own_and_the_same_command_the_same_ones() -> None:
+    server, again, alone = Server(("c512-q8",)), Server(), Server()
+    for one, plan in ((server, PLAN), (again, PLAN), (alone, RatePlan(replace(REQUEST, seed=7), (8.0,)))):
+        measure_rates(plan, run_once(one.measure), lambda _: None)
+    seeds = {request.id: request.seed for request in server.asked}
+    assert [*seeds.values()] == [0, 0, 0, 1, 2, 3]
+    # A rate that is tried again is the same load.
+    assert [one.seed for one in server.asked if one.id == "c512-q8"] == [1, 1]
+    assert {request.id: request.seed for request in again.asked} == seeds
+    assert [request.seed for request in alone.asked] == [7]
 
 
 def test_named_rates_need_no_range() -> None:
