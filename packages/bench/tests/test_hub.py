@@ -110,6 +110,27 @@ def test_rows_of_all_files_of_a_split_are_read_once(shared_hub: Server, environ:
     assert {call.headers.get("authorization") for call in shared_hub.calls} == {"Bearer hf_planted"}
 
 
+@pytest.mark.parametrize(("name", "value"), [("HF_HUB_OFFLINE", "1"), ("HF_DATASETS_OFFLINE", "true")])
+def test_offline_what_was_kept_is_read_and_the_hub_not_asked(
+    name: str, value: str, shared_hub: Server, environ: dict[str, str]
+) -> None:
+    variable = {name: value}
+    with pytest.raises(UserError, match=rf"{name} is set, and .*/bezel/datasets has no copy of it"):
+        fetch("ann/asked:train", environ | variable)
+    assert not shared_hub.calls
+    file = fetch("ann/asked:train", environ)
+    shared_hub.calls.clear()
+    assert fetch("ann/asked:train", environ | variable | {"HF_ENDPOINT": "http://127.0.0.1:9"}) == file
+    for other in ("ann/asked:talks", "ann/asked@v2:train", "ann/none:train"):
+        with pytest.raises(UserError, match="has no copy of it"):
+            fetch(other, environ | variable)
+    file.unlink()
+    with pytest.raises(UserError, match="has no copy of it"):
+        fetch("ann/asked:train", environ | variable)
+    assert not shared_hub.calls
+    assert fetch("ann/asked:train", environ | {name: "0"}) == file
+
+
 def test_reading_ends_with_the_rows_that_a_load_needs(shared_hub: Server, environ: dict[str, str]) -> None:
     assert len(read_entries(fetch("ann/asked:talks", environ))) == ROWS
     # The second file is not there, and is not asked for.
@@ -205,6 +226,14 @@ def test_a_cache_that_cannot_be_written_is_named(environ: dict[str, str], tmp_pa
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"cannot be kept in .*\n.*set XDG_CACHE_HOME"):
         fetch("ann/asked:train", environ | {"XDG_CACHE_HOME": str(tmp_path / "file")})
+
+
+def test_a_kept_file_is_read_where_its_place_cannot_be_kept(environ: dict[str, str], tmp_path: Path) -> None:
+    file = fetch("ann/asked:train", environ)
+    (place,) = tmp_path.rglob("*.place")
+    place.unlink()
+    place.mkdir()
+    assert fetch("ann/asked:train", environ) == file
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "127.0.0.1", "http://a b", "http://a:b", "http://[::1"])

@@ -1,10 +1,12 @@
 """Data set of a hub as a file of this machine: found by name, revision and split, read once, then kept.
 
 `HF_ENDPOINT` is the hub (huggingface.co by default), `HF_TOKEN` its token, which is sent to the hub alone, never to
-where it redirects. Of all files of a split the first rows are read (bezel_bench.prompts.first_rows). Leaves out what a
-row means (bezel_bench.prompts.datasets).
+where it redirects. With `HF_HUB_OFFLINE` or `HF_DATASETS_OFFLINE` it is not asked, and only what was kept is read.
+Of all files of a split the first rows are read (bezel_bench.prompts.first_rows). Leaves out what a row means
+(bezel_bench.prompts.datasets).
 """
 
+import contextlib
 import hashlib
 import http
 import http.client
@@ -20,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 from bezel_bench.prompts.first_rows import SUFFIXES, copy_first_rows
 
@@ -27,6 +30,7 @@ _HUB = "https://huggingface.co"
 _SECONDS = 60.0
 _NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<split>[\w.-][\w./-]*))?")
 _OPTION = "--dataset"
+_OFFLINE, _TRUE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"), ("1", "ON", "YES", "TRUE")  # as huggingface_hub has them
 
 
 class _OneHostsToken(urllib.request.HTTPRedirectHandler):
@@ -47,13 +51,23 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
         environ: The environment, with the hub, its token and the cache's folder.
 
     Raises:
-        UserError: There is no such data set or split, the hub does not answer, or a file is not of its form.
+        UserError: There is no such data set or split, the hub does not answer or may not be asked, or a file is not of
+            its form.
     """
     match = _NAME.fullmatch(dataset)
     if match is None:
         repair = "write OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME@REVISION:SPLIT."
         raise UserError(Problem(_OPTION, dataset, "expected the name of a data set.", repair))
     hub, name, split = environ.get("HF_ENDPOINT", _HUB).rstrip("/"), match["name"], match["split"] or ""
+    cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "datasets"
+    place = cache / quote(name, safe="") / f"{quote(dataset, safe='')}.place"
+    if variable := next((each for each in _OFFLINE if environ.get(each, "").upper() in _TRUE), None):
+        try:
+            return (cache / place.read_text(encoding="utf-8")).resolve(strict=True)
+        except OSError:
+            consequence = f"{variable} is set, and {cache} has no copy of it."
+            repair = f"run the command once without {variable}, or use --file."
+            raise UserError(Problem(_OPTION, dataset, consequence, repair)) from None
     listing = f"{hub}/api/datasets/{quote(name)}/revision/{quote(match['revision'] or 'main', safe='')}"
     with _open(dataset, listing, environ) as response:
         try:
@@ -65,7 +79,6 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
             consequence = f"{listing} lists no files of a data set."
             raise UserError(Problem(_OPTION, dataset, consequence, "check HF_ENDPOINT.")) from None
     chosen = _choose(dataset, paths, split)
-    cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "datasets"
     # Another choice of files is another file, and a name of the file system has 255 bytes.
     choice = hashlib.sha256("\n".join(chosen).encode()).hexdigest()[:12]
     file = cache / quote(name, safe="") / quote(commit, safe="") / choice / quote(Path(chosen[0]).name)[-100:]
@@ -82,6 +95,8 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
         finally:
             if part.exists():
                 part.unlink()
+    with contextlib.suppress(OSError):  # a cache that cannot be written may hold the file
+        write_whole(place, str(file.relative_to(cache)), durable=False)
     return file
 
 
