@@ -106,6 +106,22 @@ def test_a_value_that_is_no_number_is_refused(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("vllm bench serve --base-url http://h --model m --endpoint", ("vllm-rerank", "rerank")),
+        ("guidellm run --backend target=http://h --request-type", ("text_completions", "completions")),
+        ("aiperf profile -u http://h -m m --endpoint-type", ("rankings", "rerank")),
+    ],
+)
+def test_each_client_names_the_api_by_its_path_or_in_its_own_words(line: str, word: tuple[str, str]) -> None:
+    for typed, endpoint in (("/v1/chat/completions", "chat"), ("pooling", "pooling"), word):
+        (command,) = translate(f"{line} {typed}")
+        assert command.options["--endpoint"] == [endpoint]
+    (command,) = translate(f"{line} /v2/none")
+    assert any("no v2/none here" in note for note in command.notes)
+
+
+@pytest.mark.parametrize(
     "line",
     ["curl http://h", "", "vllm bench 'serve", "vllm serve m --port 1", "pip install guidellm", "x $(a b)", "'a  b'"],
 )

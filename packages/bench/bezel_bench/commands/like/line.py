@@ -33,7 +33,11 @@ Option = tuple[str, list[str]]
 @functools.cache
 def clients() -> Mapping[str, Any]:
     """The other clients by their names: see clients.toml."""
-    return tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
+    paths = tables.pop("paths")
+    for row in (row for client in tables.values() for row in client["rows"] if "names" in row):
+        row["names"] |= paths
+    return tables
 
 
 def rows_of(client: str) -> dict[str, Mapping[str, Any]]:
