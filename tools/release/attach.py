@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bezel.forge import Facts
 from bezel_base.errors import NOT_SET, Problem, UserError
+from tools.release.command_line import print_lines
 from tools.release.forge_release import ReleasesOfForge
 
 
@@ -42,16 +43,9 @@ def attach(tag: str, folder: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Attach the files of the folder that is named; return the exit status."""
-    if len(arguments) != 2:
-        sys.stderr.write(f"{__doc__}\n")
-        return 2
-    try:
-        for name in attach(arguments[0], Path(arguments[1])):
-            print(f"attached: {name}")
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+    return print_lines(
+        lambda tag, folder: (f"attached: {name}" for name in attach(tag, Path(folder))), arguments, 2, __doc__
+    )
 
 
 if __name__ == "__main__":

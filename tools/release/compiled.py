@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
 from tools.release import wheel
+from tools.release.command_line import print_lines
 
 PROJECT = Path("packages", "bench", "compiled")
 SECONDS = 2400
@@ -77,16 +78,7 @@ def variables() -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Build the wheels into the folder that is named; return the exit status."""
-    if len(arguments) != 1:
-        sys.stderr.write(f"{__doc__}\n")
-        return 2
-    try:
-        for path in build_wheels(wheel.ROOT, Path(arguments[0])):
-            print(path)
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+    return print_lines(lambda folder: build_wheels(wheel.ROOT, Path(folder)), arguments, 1, __doc__)
 
 
 if __name__ == "__main__":
