@@ -309,11 +309,8 @@ class Cell(_ResultPart):
                     "metrics": stage.metrics,
                     "distributions": stage.distributions,
                     "requests": stage.requests,
-                    "failures": {
-                        kind: count
-                        for kind, count in ((kinds, stage.failed - stage.cancelled), (CANCELLED, stage.cancelled))
-                        if count
-                    },
+                    # A kind without a request is left out.
+                    "failures": {**+Counter({kinds: stage.failed - stage.cancelled, CANCELLED: stage.cancelled})},
                     "seconds": stage.ends - stage.begins,
                     "stages": [],
                     "started_at": self.started_at and self.started_at + timedelta(seconds=stage.begins),

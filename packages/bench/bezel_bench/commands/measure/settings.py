@@ -81,9 +81,8 @@ def object_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """
     pairs = [*pairs]
     counts = Counter(name for name, _ in pairs)
-    if len(counts) < len(pairs):
-        repeated = (name for name, count in counts.items() if count > 1)
-        raise WrongValueError(*(Problem(name, None, _TWICE, "leave one out.") for name in repeated))
+    if problems := [Problem(name, None, _TWICE, "leave one out.") for name, count in counts.items() if count > 1]:
+        raise WrongValueError(*problems)
     return dict(pairs)
 
 
