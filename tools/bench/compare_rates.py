@@ -1,13 +1,13 @@
 """Measure a running vLLM by a sweep of rates, then at three rates with two clients; write docs/benchmarks.md.
 
   .venv/bin/python -m tools.bench.compare_rates URL --vllm-rs FILE --tokenizer DIR [--users N] [--seconds S]
-    [--rounds N] [--write]
+    [--rounds N] [--json FILE] [--write]
 
 Starts no server and changes none. `bezel-bench rates` finds the range of the server; 30, 60 and 90 % of its highest
 throughput are then sent by both clients in turn, as open loops of Poisson's arrivals, with prompts of one kind from a
 file and responses of one length. The server's own counters before and after each load tell which of them counted right,
-and its clocks by how much a client's mean is above what the server saw. With --write the tables go into
-docs/benchmarks.md.
+and its clocks by how much a client's mean is above what the server saw. With --json each row goes into a file, as those
+of tools.bench.compare_clients do, with --write the tables into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,10 @@ from tools.bench.clients.bezel_client import Bezel
 from tools.bench.clients.load_client import Client, Load
 from tools.bench.clients.measured_row import failure, send
 from tools.bench.clients.rate_tables import figures, rates_table, sweep_table
+from tools.bench.clients.result_file import Results, write_results
 from tools.bench.clients.server_clocks import RUNNING, load_between, totals
 from tools.bench.clients.vllm_clients import VllmRs
-from tools.bench.compare_clients import DOCUMENT, machine
+from tools.bench.compare_clients import DOCUMENT, command_line, machine
 from tools.docs.generated_sections import ROOT, put
 
 if TYPE_CHECKING:
@@ -94,10 +96,16 @@ def sweep(server: RealServer, client: Bezel, users: int, seconds: float, out: Pa
 
 
 def compare(
-    server: RealServer, clients: Sequence[Client], rates: Sequence[float], seconds: float, rounds: int
+    server: RealServer,
+    clients: Sequence[Client],
+    rates: Sequence[float],
+    seconds: float,
+    rounds: int,
+    path: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """One row for each rate, client and round."""
-    rows: list[dict[str, Any]] = []
+    """One row for each rate, client and round; the file of the path has them as they are made."""
+    results = Results(machine())
+    rows = results.rows
     for round_ in range(1, rounds + 1):
         for rate in rates:
             for client in clients if round_ % 2 else reversed(clients):
@@ -109,12 +117,18 @@ def compare(
                     load = Load(
                         server.url, 0, requests, OUTPUT, rate=rate, model=server.model, prompts=prompts, seed=round_
                     )
+                    results.commands.setdefault(
+                        client.name, command_line(client, replace(load, url="URL", prompts=Path("PROMPTS")))
+                    )
                     watched = send(client, load, Path(folder), core=None)
                     if reason := failure(client, watched):
                         raise SystemExit(f"{client.name} at {rate:g} requests/s: {reason}")
                     measured = client.read(Path(folder))
                 row = figures(measured, load_between(before, server.totals()))
                 rows.append({"client": client.name, "rate": rate, "round": round_} | row)
+                if path:
+                    results.measured = dt.date.today().isoformat()  # noqa: DTZ011 - a day, for the reader
+                    write_results(path, results)
                 print(f"round {round_}: {rate:g}/s: {client.name}: {row}", file=sys.stderr, flush=True)
     return rows
 
@@ -136,6 +150,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=16, help="users that show the highest throughput")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each rate")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="file for each row of the comparison")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     server = RealServer(options.url)
@@ -147,7 +162,7 @@ def main() -> None:
     if not highest:
         raise SystemExit("the sweep has no throughput: see what bezel-bench rates says above")
     rates = [float(f"{share * highest:.2g}") for share in SHARES]
-    rows = compare(server, clients, rates, options.seconds, options.rounds)
+    rows = compare(server, clients, rates, options.seconds, options.rounds, options.json)
     today = dt.date.today().isoformat()  # noqa: DTZ011 - a day, for the reader
     text = (
         f"vLLM {server.release} with {server.model}, {machine()}, {today}: prompts of {INPUT} tokens, responses of "
