@@ -186,7 +186,9 @@ def test_decoding_cannot_read_faster_than_memory():
 @pytest.mark.parametrize(
     ("setup", "text"),
     [
-        (("gemma-9", "nvidia-l4", 1, 1, None), "'gemma-9' is not in the catalogue"),
+        (("gemma-9", "nvidia-l4", 1, 1, None), "computed: checkpoint 'gemma-9' is not in the catalogue"),
+        (("google/gemma-4-E2B-it", "nvidia-l4", 1, 1, None), "not in the catalogue: perhaps gemma-4-e2b-it"),
+        (("gemma-4-12b-it", "v6e4", 1, 1, None), "accelerator 'v6e4' is not in the catalogue: perhaps v6e-4"),
         ((None, "nvidia-l4", 1, 1, None), "the checkpoint is not stated"),
         (("gemma-4-12b-it", None, 1, 1, None), "the accelerator is not stated"),
         (("gemma-4-12b-it", "nvidia-l4", 1, None, None), "the number of instances"),

@@ -13,6 +13,7 @@ from bench_support.recorded import recorded_body, recorded_stream
 from bezel_base.errors import UserError
 from bezel_bench.commands.main import main
 from bezel_bench.commands.measure.load_options import load_of
+from bezel_bench.commands.run import plan_of as load_and_limits_of
 from bezel_bench.commands.run import warm_up_of
 from bezel_bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
 from bezel_bench.result.document import load as read_result
@@ -234,6 +235,17 @@ def test_a_trace_is_replayed(tmp_path: Path) -> None:
 def test_options_that_cannot_be_meant_are_refused(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         plan_of(*arguments)
+
+
+def test_a_limit_is_in_milliseconds_with_their_unit_or_without() -> None:
+    def limits(*texts: str) -> list[float]:
+        slos = [word for text in texts for word in ("--slo", text)]
+        return [slo.limit_ms for slo in load_and_limits_of(parse(["run", "--url", TARGET.url, *slos]))[1]]
+
+    assert limits("ttft=500", "tpot=50.5ms") == [500.0, 50.5]
+    for text in ("ttft=0.5s", "ttft=ms", "ttft_p99=500ms"):
+        with pytest.raises(UserError, match=r"expected a limit.\n.*e.g. ttft=500"):
+            limits(text)
 
 
 @pytest.mark.slow

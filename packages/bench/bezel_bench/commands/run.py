@@ -274,7 +274,7 @@ def _slo(text: str) -> Slo:
 
     name, _, limit = text.partition("=")
     try:
-        return Slo(metric=name, limit_ms=float(limit))
+        return Slo(metric=name, limit_ms=float(limit.removesuffix("ms")))
     except ValueError:
         repair = "write METRIC=MILLISECONDS with ttft, ttfc, tpot, e2e or itl_max, e.g. ttft=500."
         raise UserError(Problem("--slo", text, "expected a limit.", repair)) from None

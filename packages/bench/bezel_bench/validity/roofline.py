@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bezel_catalog import Model
     from bezel_catalog.sizing.roofline import Peaks
 
@@ -76,12 +78,11 @@ def hardware_of(
 
     model = models().get(checkpoint)
     if model is None:
-        return f"checkpoint {checkpoint!r} is not in the catalogue"
+        return _unknown("checkpoint", checkpoint, models())
     gpu, tpu = accelerators().get(accelerator or ""), tpus().get(accelerator or "")
     if gpu is None and tpu is None:
-        return (
-            f"accelerator {accelerator!r} is not in the catalogue" if accelerator else "the accelerator is not stated"
-        )
+        names = [*accelerators(), *tpus()]
+        return _unknown("accelerator", accelerator, names) if accelerator else "the accelerator is not stated"
     if instances is None:
         return "the number of instances is not stated"
     element = KV_ELEMENT_BYTES.get(kv_cache_dtype or "auto")
@@ -89,6 +90,13 @@ def hardware_of(
         return f"the bytes of a KV cache in {kv_cache_dtype} are unknown"
     peaks = gpu_peaks(gpu, model, count=chips or 1) if gpu else tpu_peaks(tpu) if tpu else None
     return Hardware(model, peaks, element, instances) if peaks else "the accelerator is not stated"
+
+
+def _unknown(kind: str, name: str, names: Iterable[str]) -> str:
+    from bezel_catalog import closest
+
+    near = closest(name, names)
+    return f"{kind} {name!r} is not in the catalogue{f': perhaps {near}' if near else ''}"
 
 
 def shares(work: Work, on: Hardware) -> Shares:

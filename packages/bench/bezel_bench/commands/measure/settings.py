@@ -23,7 +23,7 @@ _SCHEMA = "bezel.bench/"
 # Of one call, and no property of the measurement; headers may be secret.
 _NOT_KEPT = ("config", "errors", "force", "header", "json", "out")
 _NUMBERS = {"int": int, "float": float, "positive": float}
-_TWICE = "it stands there twice, and one value would be lost."
+_TWICE = "it stands twice in one object, and one value would be lost."
 Arguments = Mapping[str, Mapping[str, Any]]
 
 

@@ -126,7 +126,7 @@ def _served_model(ask: Ask, url: str) -> str:
         repair = "give the address of the server itself; if a sign-in page is there, --header carries its credentials."
         raise UserError(Problem("--url", url, consequence, repair))
     consequence = f"{url}/v1/models names no model ({response.refusal()})."
-    raise UserError(Problem("--url", url, consequence, "add --model, or correct the address."))
+    raise UserError(Problem("--url", url, consequence, "add --model, or correct the address: no path of an API."))
 
 
 def _no_response_problem(url: str, no_response: NoResponse) -> Problem:
