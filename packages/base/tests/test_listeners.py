@@ -99,6 +99,14 @@ def test_listen_on_loopback_keeps_a_free_port() -> None:
         assert listener.getsockname() == (HERE, port)
 
 
+def test_bind_keeps_a_port_for_one_server_from_all_that_draw_one() -> None:
+    with bind(HERE, free_port()) as drawn:
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(drawn.getsockname())  # as `free_port` tries each
+        with listen(HERE, port_of(drawn)), socket.create_connection(drawn.getsockname(), 5):
+            pass
+
+
 def test_bind_path_makes_a_socket_file_once(tmp_path: Path) -> None:
     path = str(tmp_path / "instance:8000")
     with closing(bind_path(path)) as listener, socket.socket(socket.AF_UNIX) as client:

@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.listeners import bind, free_port
 from bezel_door.archive import door_archive
 from bezel_door.key_file import Key, create_key_text, hash_key, key_id, write_keys
 from bezel_door.usage_file import KeyUsage, read_usage, sum_usage
@@ -53,9 +53,11 @@ class ServedDoor:
 @contextlib.contextmanager
 def served_door(folder: Path, upstream: str) -> Iterator[ServedDoor]:
     """A door in front of a server; when it has ended, its counts are in the bucket."""
-    archive, port = folder / "door.pyz", free_port()
+    archive = folder / "door.pyz"
     archive.write_bytes(door_archive())
-    with _google() as google:
+    # Bound here too, it is drawn by nothing else before the door listens.
+    with bind("127.0.0.1", free_port()) as drawn, _google() as google:
+        port = drawn.getsockname()[1]
         door = ServedDoor(f"http://127.0.0.1:{port}", google)
         variables = {"PORT": str(port), "DOOR_ADDRESS": "127.0.0.1", "DOOR_UPSTREAM": upstream, **google.environment()}
         variables["DOOR_AUDIENCE"] = "https://llm.example"

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.listeners import bind, free_port
 from bezel_localcloud import control
 from bezel_localcloud.core.files.locks import using
 from tests.support.e2e.consistency import problems
@@ -85,6 +86,7 @@ class KillHarness:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._ports: list[socket.socket] = []
 
     def copy(self, operation: str, to: Path) -> Rehearsal:
         """A rehearsal on which the operation may begin, with its cloud started."""
@@ -98,7 +100,7 @@ class KillHarness:
         """A copy of what `prepare` has made of a new rehearsal, with its cloud started."""
         self._make(name, prepare)
         shutil.copytree(self._folder / name, to, symlinks=True, dirs_exist_ok=True)
-        _give_own_ports(to / "cloud")
+        self._ports += _give_own_ports(to / "cloud")
         rehearsal = Rehearsal(to / "checkout", to / "cloud")
         rehearsal.start_cloud()
         return rehearsal
@@ -126,15 +128,21 @@ class KillHarness:
             part.rename(self._folder / name)
 
 
-def _give_own_ports(cloud: Path) -> None:
-    """Let the services of a copy have addresses that no other copy has, and the state know them."""
+def _give_own_ports(cloud: Path) -> list[socket.socket]:
+    """Let the services of a copy have addresses that no other copy has, and the state know them.
+
+    While the returned sockets are open, nothing else draws these ports, also before the cloud starts and after a kill.
+    """
+    ports = []
     with contextlib.closing(sqlite3.connect(cloud / "cloud.db")) as database:
         for key, port in database.execute("SELECT key, value FROM settings WHERE key LIKE 'front %'").fetchall():
-            own_port = free_port()
+            ports.append(bind("127.0.0.1", free_port()))
+            own_port = ports[-1].getsockname()[1]
             database.execute("UPDATE settings SET value = ? WHERE key = ?", (str(own_port), key))
             for state in (cloud / "state" / ".pulumi" / "stacks").rglob("*.json"):
                 state.write_text(state.read_text().replace(f"//127.0.0.1:{port}", f"//127.0.0.1:{own_port}"))
         database.commit()
+    return ports
 
 
 def _preview(rehearsal: Rehearsal) -> None:

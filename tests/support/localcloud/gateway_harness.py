@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.listeners import bind, free_port
 from bezel_components.config.gateway import gateway_configuration
 from bezel_components.config.gateway_fallback import IDENTITY, identity_program
 from bezel_components.identity_gateway import CONFIGURATION, SCRIPT, SCRIPT_WITH_FALLBACK
@@ -222,7 +222,9 @@ class Gateway:
         replaced: Mapping[str, str] = MappingProxyType({}),
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.port = free_port()
+        # Bound here too, it is drawn by nothing else before the proxy listens.
+        self._drawn = bind("127.0.0.1", free_port())
+        self.port = self._drawn.getsockname()[1]
         addresses = [*[""] * absent, *(node.address for node in behind)]
         text = gateway_configuration(addresses, behind[0].port if behind else 8000, machines, fallback)
         for old, new in replaced.items():
@@ -250,6 +252,7 @@ class Gateway:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait(SECONDS)
+        self._drawn.close()
 
     def _listens(self) -> bool:
         assert self._process.poll() is None, self.log

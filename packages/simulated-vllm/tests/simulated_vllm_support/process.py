@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.listeners import bind, free_port
 from bezel_base.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def simulated_vllm(
     config = json.dumps(MODEL | (parts if multimodal else {})).encode()
     for name, content in (files or {"config.json": config, "model.safetensors": b"\0" * 400_000}).items():
         (model / name).write_bytes(content)
-    port = free_port()
+    # Bound here too, it is drawn by nothing else before the server listens.
+    drawn = bind("127.0.0.1", free_port())
+    port = drawn.getsockname()[1]
     environment = os.environ | {
         "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
@@ -83,7 +85,7 @@ def simulated_vllm(
         "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
-    with subprocess.Popen([*command, *arguments], env=environment, stdout=subprocess.DEVNULL) as process:
+    with drawn, subprocess.Popen([*command, *arguments], env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(url, process)
