@@ -57,6 +57,7 @@ def test_a_figure_that_depends_on_the_level_has_none_over_all_stages() -> None:
     assert left["prompt_tokens_mean"].value == 100.0
 
 
+@pytest.mark.slow
 def test_a_stage_counts_failed_and_cancelled_requests_apart() -> None:
     measured = run()
     for index, kind in ((3, "timeout"), (4, "cancelled"), (5, "cancelled"), (250, "cancelled")):
