@@ -121,10 +121,12 @@ class Local:
             return engine.run("refresh", stack, [*UNATTENDED, *options]).end.code
         if action == "down":
             _check_down(plan, engine, stack)
-            code = engine.run("destroy", stack, [*UNATTENDED, *options]).end.code
-            if code == 0:
+            run = engine.run("destroy", stack, [*UNATTENDED, *options])
+            if run.ok:
                 self._end_cloud(engine, endpoint, stack, use)
-            return code
+            elif run.text:
+                say(run.text)
+            return run.end.code
         return self._up(engine, stack, options) or self._summarize(engine, endpoint, stack)
 
     def _end_cloud(self, engine: LocalEngine, endpoint: Endpoint, stack: str, use: Use) -> None:

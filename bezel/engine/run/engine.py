@@ -13,7 +13,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +32,9 @@ from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
 from bezel.engine.run.waiting import Waiting, report_waiting
 from bezel.engine.state.backend import NotReadableHereError, stored_export
+from bezel.engine.state.exported import resources_of
 from bezel_base.console import note
+from bezel_base.ending_signals import INTERRUPTED
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
 from bezel_base.run_facts import VARIABLE, Facts, read_facts
@@ -167,7 +169,7 @@ class Engine:
             meanwhile: Entered while the engine runs, and only once it does: it may start threads.
 
         Raises:
-            UserError: There is no Pulumi CLI, or `bezel.toml` has problems.
+            UserError: There is no Pulumi CLI, `bezel.toml` has problems, or the state is unreadable after an interrupt.
         """
         changes = operation != "preview"
         arguments = [operation, *self._stack_options(), *self.pack_options(packs, limits_of)]
@@ -199,6 +201,9 @@ class Engine:
                 if end.interrupted and self.cancelled is not None:
                     self.cancelled.set()  # what follows the run is given up as well
                 output = text()
+            if operation == "destroy" and self._is_cut(end):
+                output = f"the destroy was interrupted, and {self.stack} still has resources: run it again"
+                end = replace(end, code=INTERRUPTED)
             if save_plan and not end.code and save_plan.is_file():
                 let_computed_values_differ(save_plan)
             if self.record and marks:
@@ -245,6 +250,10 @@ class Engine:
         options = [f"{PACK}={pack.absolute()}" for pack in packs]
         limits = limits_of if limits_of is not None or not options else environment_of(self.project, self.stack)
         return with_packs(options, here=Path.cwd(), environment=limits)
+
+    def _is_cut(self, end: End) -> bool:
+        """Whether a destroy left resources although it ended with 0, as the engine does when cancelled amid deletes."""
+        return end.code == 0 and (end.interrupted or end.timed_out) and bool(resources_of(self.export()))
 
     def _stack_options(self) -> list[str]:
         return ["--stack", self.stack, "--config-file", str(self.config_file)]
