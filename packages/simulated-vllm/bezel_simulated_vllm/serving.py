@@ -75,7 +75,9 @@ async def serve(
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
     api = Server(engine)
-    application = Bounded(api.application(), lambda _: _LARGEST, keeps_open=True)
+    application: ASGIApp = Bounded(api.application(), lambda _: _LARGEST, keeps_open=True)
+    if faults:
+        application = _with_noted_answers(application, faults)
     for name in ("tasks", "scale-out", "template"):
         log(name)
     log("listening", host=address.host, port=address.port or listener.getsockname()[1])
@@ -128,6 +130,15 @@ async def _end_with_engine(engine: Engine, server: WebServer) -> None:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(engine.death_reported.wait(), _WATCHDOG_SECONDS)
     server.stop()
+
+
+def _with_noted_answers(app: ASGIApp, faults: ServingFaults) -> ASGIApp:
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(scope, receive, send)
+        if scope["type"] == "http":
+            faults.note_answer()
+
+    return whole
 
 
 async def _crash(faults: ServingFaults) -> None:

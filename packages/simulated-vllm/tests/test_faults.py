@@ -140,6 +140,22 @@ def test_a_server_that_is_never_healthy_lives_and_does_not_listen(environment, o
         assert process.wait(60) == -signal.SIGTERM
 
 
+def test_a_crash_loop_counts_from_the_first_answer_to_a_probe(order):
+    moment = [0.0]
+    path = Path(order({"kind": "crash-loop", "after_seconds": 0.5})["LOCALCLOUD_FAULTS"])
+    probed, unasked = (ServingFaults(path, lambda: moment[0]) for _ in range(2))
+    moment[0] = 14.0  # a busy machine
+    assert not probed.crashes()
+    for answer in (14.0, 14.4):
+        moment[0] = answer
+        probed.note_answer()
+    assert not probed.crashes()
+    moment[0] = 14.6
+    assert (probed.crashes(), unasked.crashes()) == (True, False)
+    moment[0] = 15.6
+    assert unasked.crashes(), "a probe that only connects asks nothing"
+
+
 def test_a_crash_loop_serves_and_then_exits_with_status_1(environment, order):
     with running(environment, order({"kind": "crash-loop", "after_seconds": 3600})) as (client, process):
         assert client.get("/health").status_code == 200

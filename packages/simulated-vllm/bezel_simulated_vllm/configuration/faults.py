@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "LOCALCLOUD_FAULTS"
 _READ_SECONDS = 0.2
+_UNASKED_SECONDS = 15.0  # until a server without a request counts as healthy: its probe only connects
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,22 @@ class ServingFaults:
         self._path = path
         self._clock = clock
         self._started = clock()
+        self._answered: float | None = None
         self._read_at = float("-inf")
         self._changed = -1
         self._faults: list[dict[str, Any]] = []
         self._calls = 0
         self._before = 0
 
+    def note_answer(self) -> None:
+        """Note that a request was answered: with the first one, that of a probe, the container is healthy."""
+        if self._answered is None:
+            self._answered = self._clock()
+
     def crashes(self) -> bool:
-        """Whether a crash loop's time until the crash has passed."""
-        served = self._clock() - self._started
+        """Whether a crash loop's time from a healthy container to its crash has passed."""
+        healthy = self._started + _UNASKED_SECONDS if self._answered is None else self._answered
+        served = self._clock() - healthy
         return any(served >= float(fault.get("after_seconds", 0)) for fault in self._of_kind("crash-loop"))
 
     def take(self) -> int:
