@@ -82,7 +82,7 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
 @pytest.mark.parametrize(
     "faults",
     [
-        (("crash-loop", {"after_seconds": 0.5}, ("--deadline", "8")), ("engine-death", {"after_requests": 3}, ())),
+        (("crash-loop", {"after_seconds": 0.25}, ("--deadline", "8")), ("engine-death", {"after_requests": 3}, ())),
         (("operation-fails-late", {}, ()), ("operation-never-ends", {}, ("--deadline", "8"))),
         (("region-down", {}, ("--deadline", "8")),),
     ],
