@@ -108,6 +108,8 @@ def test_a_policy_that_could_not_be_evaluated_refuses(level, message, refuses):
         ([], 1, 'error: policy pack "/p" failed to start: exit status 1', True),
         ([], 1, "error: failed to load Pulumi policy project located at /p", True),
         ([diagnostic_event("error", "the program failed"), summary()], 1, "", False),
+        ([diagnostic_event("error", "failed to run policy: context canceled"), summary()], 1, "", False),
+        ([diagnostic_event("error", "failed to run policy: context canceled"), summary()], 0, "", True),
         ([], 1, "error: no stack named 'dev' found", False),
     ],
 )

@@ -47,12 +47,14 @@ def test_the_platform_s_sentence_is_said_once_below_the_cause() -> None:
 
 
 CLOSED = "Resource monitor has terminated, shutting down"
+CANCELLED = "failed to run policy: context canceled"
 
 
-def test_a_closed_port_is_no_cause_beside_one_and_kept_alone() -> None:
-    assert plain_errors([CLOSED, BARE]) == [BARE]
-    assert plain_errors([CLOSED]) == [CLOSED]
-    assert plain_errors([f"{CLOSED}: {BARE}"]) == [f"{CLOSED}: {BARE}"]
+@pytest.mark.parametrize("ended", [CLOSED, CANCELLED])
+def test_what_the_failed_run_ended_is_no_cause_beside_one_and_kept_alone(ended: str) -> None:
+    assert plain_errors([ended, BARE]) == [BARE]
+    assert plain_errors([ended]) == [ended]
+    assert plain_errors([f"{ended}: {BARE}"]) == [f"{ended}: {BARE}"]
 
 
 def test_the_stack_s_own_row_stays_last_where_the_port_was_closed_too() -> None:

@@ -36,6 +36,8 @@ _LEFT = " (replaced earlier)"
 _NOT_RUN = "can't run policy"
 PACK_FAILED = "failed to run policy"
 """Begin of the engine's message that a pack died, or raised, in the middle of a run."""
+PACK_CANCELLED = f"{PACK_FAILED}: context canceled"
+"""The message of an evaluation that the engine itself ended, since the run had failed already or was interrupted."""
 
 
 def read_events(log: Path) -> Events:
@@ -226,7 +228,7 @@ class _Reader:
         severity, message = str(content.get("severity", "")), str(content.get("message", "")).strip()
         if severity == "debug" or not message:
             return
-        if severity == "error" and message.startswith(PACK_FAILED):
+        if severity == "error" and message.startswith(PACK_FAILED) and message != PACK_CANCELLED:
             self.result.packs_failed = True
         self.diagnostics.append(Diagnostic(severity.partition("#")[0], message, str(content.get("urn", ""))))
 

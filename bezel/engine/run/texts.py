@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from bezel.engine.events.reader import PACK_CANCELLED
+
 # What a plan was to change and a failed run did not reach.
 _NOT_REACHED = re.compile(r"expected resource operations for \S+ but none were seen")
-# Once a run has failed, the engine (3.274) closes its port before it ends the program, whose open call then fails.
-_CLOSED = "Resource monitor has terminated, shutting down"  # words of the SDK
+# Once a run has failed, the engine (3.274) closes its port before it ends the program, whose open call then fails (in
+# words of the SDK), and ends the policies that it still evaluates.
+_ENDED_WITH_RUN = frozenset({"Resource monitor has terminated, shutting down", PACK_CANCELLED})
 # The Google provider reports a failure twice: by its log, and as a list with one entry, which the engine lists again.
 _LOGGED = re.compile(r"sdk-v2/\S+ sdk\.helper_schema: (.*?): provider=\S+", re.DOTALL)
 _LISTED = re.compile(r"(?:[a-z]+ing urn:\S+ )?1 error occurred:\s*\* (.*)", re.DOTALL)
@@ -28,7 +31,7 @@ _SECTION = re.compile(r"^\S")
 _HEAD = re.compile(r"^  \S.*:$")
 _MESSAGE = re.compile(r"^    (?P<severity>error|warning): (?P<text>.*)$")
 _ROW = re.compile(r"^(?P<row>[ @+~-].*?\S) error: .+$")
-_ENDED = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed", _CLOSED})
+_ENDED = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed", *_ENDED_WITH_RUN})
 # After a destroy the engine names its own command, which here finds no stack: `make down` says what is left.
 _AFTER_DESTROY = re.compile(
     r"The resources in the stack have been deleted, but the history|If you want to remove the stack completely, run"
@@ -39,7 +42,7 @@ _INDENT = "    "
 def plain_errors(texts: Iterable[str]) -> list[str]:
     """The errors of a run: each once, causes only, those that are explained first."""
     bare = [_bare(text) for text in texts]
-    causes = [text for text in bare if text.strip() != _CLOSED and not _NOT_REACHED.fullmatch(text.strip())]
+    causes = [text for text in bare if text.strip() not in _ENDED_WITH_RUN and not _NOT_REACHED.fullmatch(text.strip())]
     once = list(dict.fromkeys(causes or bare))
     kept = [text for text in once if not _is_repeated(text, once)]
     return [cause_first(text) for text in sorted(kept, key=lambda text: _EXPLAINED.search(text) is None)]
