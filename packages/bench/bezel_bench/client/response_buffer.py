@@ -41,12 +41,12 @@ class ResponseBuffer:
 
     __slots__ = ("alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "reader", "sample", "user")
 
-    def __init__(self, sample: Sample, body: bytes, user: User | None = None, *, keeps: bool = False) -> None:
+    def __init__(self, sample: Sample, body: bytes, user: User | None = None, keeps: bool = False) -> None:
         self.sample, self.body, self.user = sample, body, user
         self.queued = self.cut = False
         self.at = 0
         self.failure = ("", "")
-        self.reader = AnswerReader(sample, keeps=keeps)
+        self.reader = AnswerReader(sample, keeps)
         self.instants: list[int] = []
         self.pieces: list[bytes] = []
         self.alike: Alike | None = None

@@ -41,7 +41,7 @@ class AnswerReader:
         *("_wordless", "alike", "rest", "sample", "since", "texts"),
     )
 
-    def __init__(self, sample: Sample, *, keeps: bool = False) -> None:
+    def __init__(self, sample: Sample, keeps: bool = False) -> None:
         self.sample = sample
         self.texts: list[str] | None = [] if keeps else None
         self._document: list[bytes] = []
@@ -70,7 +70,7 @@ class AnswerReader:
                 lines[0] = self.rest + lines[0]
             self.rest = lines.pop()
             for line in lines:
-                if line[:5] == b"data:" and not (self.alike and self.alike.event(at, line + b"\n\n")):
+                if line and line[:5] == b"data:" and not (self.alike and self.alike.event(at, line + b"\n\n")):
                     self._event(at, line[5:])
 
     def finish(self, at: int, *, cut: bool = False) -> Sample:
@@ -81,15 +81,15 @@ class AnswerReader:
             cut: Whether the connection closed before the response's end, or only its closing could mark the end.
         """
         sample = self.sample
-        if self.rest[:5] == b"data:":
+        if self.rest and self.rest[:5] == b"data:":
             before = sample.failure, sample.detail
             self._event(at, self.rest[5:])
             if sample.failure == kinds.BAD_JSON:
                 # Half an event is not a malformed one: the stream was cut.
                 sample.failure, sample.detail = before
-        if sample.chunks:
-            sample.last = max(sample.last, sample.chunks[-1])
-        if kind := of_status(sample.status):
+        if sample.chunks and (last := sample.chunks[-1]) > sample.last:
+            sample.last = last
+        if sample.status != 200 and (kind := of_status(sample.status)):
             sample.failure, sample.detail = kind, error_message(b"".join(self._document))
             return sample
         if self._is_stream:
@@ -109,7 +109,7 @@ class AnswerReader:
     def _event(self, at: int, data: bytes) -> None:
         if self._ended:
             return
-        if data.startswith(b" [DONE]"):
+        if data == b" [DONE]":
             self._end()
             return
         try:
@@ -122,7 +122,7 @@ class AnswerReader:
             if choices := event.get("choices"):
                 self._choices(at, choices, data)
         except orjson.JSONDecodeError:
-            if data.strip() == b"[DONE]":
+            if data.startswith(b" [DONE]") or data.strip() == b"[DONE]":
                 self._end()
             elif data.strip():
                 self._fail(kinds.BAD_JSON, f"an event is not JSON: {data[:80].decode(errors='replace')}")
@@ -146,7 +146,8 @@ class AnswerReader:
         text = text or content
         if text or call:
             # Not from the first event, which may hold a role.
-            if text and self._lessons and self._texts() and (alike := Alike.learn(data, self.sample.chunks.append)):
+            chunks = self.sample.chunks
+            if text and self._lessons and len(chunks) > self._wordless and (alike := Alike.learn(data, chunks.append)):
                 self._lessons -= 1
                 self.alike = alike
             self._token(at, content=content, text=text)
@@ -165,10 +166,6 @@ class AnswerReader:
         sample.last = at
         sample.chunks.append(at)
         self._wordless += not text
-
-    def _texts(self) -> int:
-        """Return the number of chunks that held a text."""
-        return len(self.sample.chunks) - self._wordless
 
     def _whole(self, at: int, document: bytes, *, cut: bool) -> None:
         """Read a response that is one document: its tokens arrive when all of it has."""
@@ -202,15 +199,18 @@ class AnswerReader:
     def _count(self) -> None:
         """Take the counts of `usage`, and record contradictions among them."""
         sample, usage = self.sample, self._usage
-        if isinstance(usage, dict):
-            sample.prompt_tokens = _number(usage.get("prompt_tokens"))
-            sample.output_tokens = _number(usage.get("completion_tokens"))
+        counts = isinstance(usage, dict)
+        if counts:
+            # (`_number`, inlined.)
+            prompt, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
+            sample.prompt_tokens = prompt if type(prompt) is int else -1
+            sample.output_tokens = output if type(output) is int else -1
             if details := usage.get("prompt_tokens_details"):
                 sample.cached_tokens = _detail(details, "cached_tokens")
             if details := usage.get("completion_tokens_details"):
                 sample.reasoning_tokens = _detail(details, "reasoning_tokens")
         if self._computed:
-            total = _number(usage.get("total_tokens")) if isinstance(usage, dict) else -1
+            total = _number(usage.get("total_tokens")) if counts else -1
             sample.prompt_tokens = sample.prompt_tokens if sample.prompt_tokens > 0 else total
             sample.output_tokens = 0
             if sample.prompt_tokens < 1:
@@ -219,11 +219,11 @@ class AnswerReader:
         # Tokens without a text count too, as the server generated them: only the arrival of the first is unknown.
         if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
             self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")
-        elif not isinstance(usage, dict):
+        elif not counts:
             self._fail(kinds.BAD_USAGE, "the answer has no usage")
         elif sample.prompt_tokens < 1 or sample.output_tokens < 1:
             self._fail(kinds.BAD_USAGE, short(f"usage counts no tokens: {usage}"))
-        elif sample.output_tokens < (texts := self._texts()):
+        elif sample.output_tokens < (texts := len(sample.chunks) - self._wordless):
             self._fail(kinds.BAD_USAGE, f"usage counts {sample.output_tokens} tokens, and {texts} chunks held one")
 
     def _fail(self, kind: str, detail: str) -> None:
