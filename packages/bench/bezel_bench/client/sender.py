@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic_ns
 from typing import Final
@@ -54,6 +55,15 @@ class Sender:
         samples: One for each request begun, in the order of their beginning.
     """
 
+    # Slots, as Python finds each of more than 30 attributes slower.
+    __slots__ = (
+        *("_asking", "_backlog", "_began", "_bodies", "_cancel_ns", "_cancel_share", "_cancelled", "_coming"),
+        *("_conversation", "_crowd", "_done", "_due_later", "_ends", "_failed", "_failed_share", "_failing", "_fails"),
+        *("_hangs", "_headers", "_interrupted", "_limit", "_load", "_loop", "_most_at_once", "_most_failed"),
+        *("_most_failing", "_places", "_pool", "_replying", "_rest", "_route", "_silence", "_spill", "_think"),
+        *("_turns", "_users", "_waited", "_worker", "samples"),
+    )
+
     def __init__(
         self, load: Load, bodies: Bodies, headers: TokenSource, worker: int = 0, spill: Path | None = None
     ) -> None:
@@ -84,7 +94,7 @@ class Sender:
             self._users = [User(n, windows[n]) for n in range(worker, len(windows), load.workers)]
         # In the order of sending, which is the order of deadlines.
         self._asking: dict[ResponseBuffer, Connection] = {}
-        self._conversation = worker
+        self._conversation, self._turns = worker, bodies.turns
         # Users who may send more, or 1 for an open loop that may.
         self._coming = 0
         self._began = self._done = 0
@@ -160,7 +170,7 @@ class Sender:
             crowd=self._crowd,
             waited=self._waited,
         )
-        return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
+        return Measured(sorted(self.samples, key=attrgetter("index")), began, ended, health)
 
     def _send_all(self, began: int) -> float:
         """Send, and wait for every response; return the CPU seconds used."""
@@ -240,17 +250,18 @@ class Sender:
 
     def _next(self, user: User, planned: int) -> None:
         """Send a user's next request, which is ready to be sent at `planned`."""
-        begin = None if self._ends else user.present(planned - self._began)
+        ready = planned - self._began
+        begin = None if self._ends else user.present(ready)
         if begin is None:
             self._coming -= 1
             return
-        if begin + self._began > planned:
+        if begin > ready:
             later = begin + self._began
             self._loop.at(later, partial(self._next, user, later))
             return
         if not user.turn:
             user.conversation, self._conversation = self._conversation, self._conversation + self._load.workers
-        index = user.conversation * self._bodies.turns + user.turn
+        index = user.conversation * self._turns + user.turn
         if index >= self._limit:
             self._coming -= 1
             return
@@ -260,8 +271,9 @@ class Sender:
             body = self._bodies.body(user.conversation, user.turn)
         sample = Sample(index, self._worker, user.number, user.turn, body.group, planned)
         sample.asked_tokens = body.asked_tokens
-        user.turn = (user.turn + 1) % self._bodies.turns
-        self._send(ResponseBuffer(sample, body.data, user, keeps=self._replying is not None))
+        user.turn = (user.turn + 1) % self._turns
+        # (No keyword: for a class's it costs a dictionary.)
+        self._send(ResponseBuffer(sample, body.data, user, self._replying is not None))
 
     def _prepare(self, plan: Iterator[float]) -> None:
         """Make the open loop's next request, before it is due."""
@@ -286,7 +298,7 @@ class Sender:
     def _send(self, answer: ResponseBuffer) -> None:
         answer.sample.begun = monotonic_ns()
         self.samples.append(answer.sample)
-        if len(self._asking) + len(self._pool.waiting) < self._places:
+        if self._places == math.inf or len(self._asking) + len(self._pool.waiting) < self._places:
             self._pool.want(answer)
         else:
             self._waited += 1
@@ -338,7 +350,7 @@ class Sender:
 
     def _has_more(self, answer: ResponseBuffer) -> bool:
         """Whether more is to be sent after a response; else each awaited request has its own deadline."""
-        planned = self._coming and self._conversation * self._bodies.turns < self._limit
+        planned = self._coming and self._conversation * self._turns < self._limit
         present = answer.user is None or answer.user.present(answer.at - self._began) is not None
         return not self._ends and bool(self._due_later or (planned and present))
 

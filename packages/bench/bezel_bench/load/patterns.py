@@ -13,6 +13,8 @@ from typing import Final
 from bezel_bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Replay, Stage, Staged, Stop
 
 _SECOND: Final = 1_000_000_000
+# An instant (ns) after all others.
+_NEVER: Final = 1 << 62
 Window = tuple[float, float]
 """Begin and end of the time in which a user begins requests; the end may be infinite."""
 
@@ -27,18 +29,23 @@ class User:
         said: The responses to its earlier turns, where later ones repeat them.
     """
 
-    __slots__ = ("_windows", "conversation", "number", "said", "turn")
+    __slots__ = ("_begin", "_until", "_windows", "conversation", "number", "said", "turn")
 
     def __init__(self, number: int, windows: Iterable[Window]) -> None:
         self.number, self.conversation, self.turn = number, 0, 0
         self.said: list[str] = []
-        self._windows = [(round(begin * _SECOND), until * _SECOND) for begin, until in windows]
+        # (Whole ends, as these are compared faster.)
+        rounded = [(round(begin * _SECOND), math.ceil(min(until * _SECOND, _NEVER))) for begin, until in windows]
+        self._windows = iter([*rounded, (_NEVER, _NEVER)])
+        self._begin, self._until = next(self._windows)
 
     def present(self, at: int) -> int | None:
         """Return when the user may begin a request that is ready at `at` (ns since the start); None is never."""
-        while self._windows and at >= self._windows[0][1]:
-            del self._windows[0]
-        return max(at, self._windows[0][0]) if self._windows else None
+        while at >= self._until:
+            self._begin, self._until = next(self._windows)
+        if at >= self._begin:
+            return at
+        return self._begin if self._begin < _NEVER else None
 
 
 def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:

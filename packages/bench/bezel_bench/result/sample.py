@@ -118,8 +118,11 @@ class Sample:
         asked_tokens: int = -1, chunks: "array[int] | None" = None,
     ) -> None:  # fmt: skip
         # Written out: the compiler leaves a generated one to the interpreter, which takes three times as long.
-        self.index, self.worker, self.user, self.turn, self.group = index, worker, user, turn, group
-        self.planned, self.begun, self.sent, self.departed = planned, begun, sent, departed
+        # (At most three at a time: of more, Python makes a tuple.)
+        self.index, self.worker, self.user = index, worker, user
+        self.turn, self.group = turn, group
+        self.planned, self.begun = planned, begun
+        self.sent, self.departed = sent, departed
         self.first_after, self.first, self.first_content = first_after, first, first_content
         self.last, self.done = last, done
         self.status, self.failure, self.detail = status, failure, detail

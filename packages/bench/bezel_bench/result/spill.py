@@ -33,7 +33,7 @@ def line_of(sample: Sample) -> bytes:
         sample.prompt_tokens, sample.output_tokens, sample.cached_tokens, sample.reasoning_tokens, sample.asked_tokens,
         sample.chunks.tolist(),
     ]  # fmt: skip
-    return orjson.dumps(values) + b"\n"
+    return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def sample_of(row: list[Any]) -> Sample:
