@@ -15,6 +15,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
@@ -46,8 +47,12 @@ class _WordPicker:
     table: tuple[bytes, ...]
 
     def pick_distinct(self, count: int, *place: int) -> bytes:
-        digest = blake2b(repr(place).encode(), key=self.key, digest_size=_MOST_DISTINCT).digest()
-        return b"".join([self.table[byte] for byte in digest[:count]])
+        return self.pick_at(count, repr(place).encode())
+
+    def pick_at(self, count: int, place: bytes) -> bytes:
+        """Return so many words (two or more) of a place, written as a tuple."""
+        digest = blake2b(place, key=self.key, digest_size=_MOST_DISTINCT).digest()
+        return b"".join(itemgetter(*digest[:count])(self.table))
 
     def fill(self, count: int, *place: int) -> bytes:
         dice = random.Random(self.key + repr(place).encode())  # noqa: S311 - words, no secrets
@@ -56,25 +61,39 @@ class _WordPicker:
 
 @dataclass(frozen=True)
 class _Single:
-    """One request a number, of `texts`: each its group's prefix (or none), its own words, words that fill it up."""
+    """One request a number: JSON with its group's prefix (or none), its own words, words that fill it up, and JSON.
 
-    frame: Frame
+    `begins` are those before the own words, by group, and `ends` those after them.
+    """
+
     picker: _WordPicker
-    prefixes: tuple[bytes, ...]
+    begins: tuple[bytes, ...]
+    ends: tuple[bytes, ...]
     grouped: bool
     distinct: int
-    fillers: tuple[bytes, ...]
-    texts: int = 1
+    asked_tokens: int
     turns: int = 1
 
     def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
-        texts = [self._text(index * self.texts + number) for number in range(self.texts)]
-        group = index % len(self.prefixes) if self.grouped else -1
-        return Body(self.frame.body(texts), self.frame.asked_tokens, 0, group)
+        group = index % len(self.begins)
+        own = self.picker.pick_at(self.distinct, b"(%d,)" % index)
+        data = self.begins[group] + own + self.ends[index % _FILLERS]
+        return Body(data, self.asked_tokens, 0, group if self.grouped else -1)
 
-    def _text(self, number: int) -> bytes:
-        group = self.prefixes[number % len(self.prefixes)]
-        return group + self.picker.pick_distinct(self.distinct, number) + self.fillers[number % _FILLERS]
+
+@dataclass(frozen=True)
+class _Ranked:
+    """One request a number, of `texts` to rank."""
+
+    frame: Frame
+    text: _Single
+    texts: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        texts = [self.text.body(index * self.texts + number).data for number in range(self.texts)]
+        group = index % len(self.text.begins) if self.text.grouped else -1
+        return Body(self.frame.body(texts), self.frame.asked_tokens, 0, group)
 
 
 @dataclass(frozen=True)
@@ -159,6 +178,8 @@ class _Recorded:
 
 
 _LEAD = LEAD.encode()
+# Stands for the own words of a prompt; no JSON holds it.
+_OWN = b"\0"
 
 
 def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> Prompts:
@@ -294,8 +315,13 @@ def _bodies(load: Load, made: Frame, vocabulary: Vocabulary, tokenizer: Tokenize
     groups = plan.groups if plan.kind == "shared_prefix" else 1
     prefixes = tuple(_LEAD + picker.fill(max(0, shared), 3, group) for group in range(groups))
     fillers = tuple(picker.fill(max(0, room - shared - distinct), 4, number) for number in range(_FILLERS))
-    single = _Single(made, picker, prefixes, plan.kind == "shared_prefix", distinct, fillers, plan.documents)
-    return single, plan.input_tokens
+    grouped = plan.kind == "shared_prefix"
+    if plan.documents > 1:
+        text = _Single(picker, prefixes, fillers, grouped, distinct, made.asked_tokens)
+        return _Ranked(made, text, plan.documents), plan.input_tokens
+    before, _, after = made.body((_OWN,)).partition(_OWN)
+    begins, ends = tuple(before + prefix for prefix in prefixes), tuple(filler + after for filler in fillers)
+    return _Single(picker, begins, ends, grouped, distinct, made.asked_tokens), plan.input_tokens
 
 
 def _distinct_words(plan: PromptPlan, room: int, vocabulary: Vocabulary) -> int:
