@@ -76,8 +76,8 @@ class _Single:
 
     def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
         group = index % len(self.begins)
-        own = self.picker.pick_at(self.distinct, b"(%d,)" % index)
-        data = self.begins[group] + own + self.ends[index % _FILLERS]
+        distinct = self.picker.pick_at(self.distinct, b"(%d,)" % index)
+        data = self.begins[group] + distinct + self.ends[index % _FILLERS]
         return Body(data, self.asked_tokens, 0, group if self.grouped else -1)
 
 
