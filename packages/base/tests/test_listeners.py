@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from contextlib import closing
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel_base.errors import Problem
-from bezel_base.loopback.listeners import bind, bind_path, free_port, listen, listen_error, listen_on_loopback
+from bezel_base.loopback.listeners import (
+    bind,
+    bind_path,
+    close_server,
+    free_port,
+    listen,
+    listen_error,
+    listen_on_loopback,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +114,22 @@ def test_bind_keeps_a_port_for_one_server_from_all_that_draw_one() -> None:
             other.bind(drawn.getsockname())  # as `free_port` tries each
         with listen(HERE, port_of(drawn)), socket.create_connection(drawn.getsockname(), 5):
             pass
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_close_that_is_cancelled_half_way_closes_the_server(steps: int) -> None:
+    async def work() -> None:
+        server = await asyncio.start_server(lambda *_: None, sock=listen(HERE))
+        close = asyncio.create_task(close_server(server))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        assert server.sockets, "the close is under way"
+        close.cancel()
+        await asyncio.wait((close,))
+        assert (server.sockets, close.cancelled()) == ((), True)
+        await close_server(server)  # once more does no harm
+
+    asyncio.run(work())
 
 
 def test_bind_path_makes_a_socket_file_once(tmp_path: Path) -> None:
