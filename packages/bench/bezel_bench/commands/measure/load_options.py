@@ -1,6 +1,7 @@
 """Load of a benchmark from its options: pattern, end, prompts. Leaves out the server and the measurement."""
 
 import argparse
+import functools
 import json
 import os
 from collections.abc import Iterator
@@ -201,7 +202,7 @@ def _field_names(value: Any, *, of_schema: bool = False) -> Iterator[str]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(text, object_pairs_hook=object_of)
+        parsed = json.loads(text, object_pairs_hook=functools.partial(object_of, "--extra-body"))
         fields = [*_field_names(parsed)]
     except (ValueError, RecursionError):
         parsed, fields = None, []

@@ -6,14 +6,15 @@ command line is parsed, so it imports what a file or a variable needs only where
 """
 
 import argparse
+import functools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bezel_base.errors import Problem, WrongValueError, caused_by
+from bezel_base.errors import Problem, WrongValueError
 
 PREFIX = "BEZEL_BENCH_"
 _CONFIG = "--config"
@@ -25,6 +26,7 @@ _NOT_KEPT = ("config", "errors", "force", "header", "json", "out")
 _NUMBERS = {"int": int, "float": float, "positive": float}
 _TWICE = "it stands twice in one object, and one value would be lost."
 Arguments = Mapping[str, Mapping[str, Any]]
+_OfPairs = Callable[[Iterable[tuple[str, Any]]], dict[str, Any]]
 
 
 def add_settings(tables: Sequence[Arguments], arguments: Sequence[str]) -> list[str]:
@@ -73,16 +75,16 @@ def kept_options(options: argparse.Namespace, defaults: Mapping[str, Any]) -> di
     }
 
 
-def object_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these names and values.
+def object_of(place: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these names and values, in the option or the file that the place names.
 
     Raises:
         WrongValueError: Names stand twice.
     """
     pairs = [*pairs]
     counts = Counter(name for name, _ in pairs)
-    if problems := [Problem(name, None, _TWICE, "leave one out.") for name, count in counts.items() if count > 1]:
-        raise WrongValueError(*problems)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise WrongValueError(*(Problem(f"{place}: {name}", None, _TWICE, "leave one out.") for name in twice))
     return dict(pairs)
 
 
@@ -129,7 +131,7 @@ def _of_file(options: Arguments, file: Path, problems: list[Problem]) -> dict[st
         problems.append(Problem(_CONFIG, str(file), f"it cannot be read: {reason}.", repair))
         return {}
     except WrongValueError as error:
-        problems.append(caused_by(error, str(file), "it cannot be used", ""))
+        problems += [each for each in error.problems if isinstance(each, Problem)]
         return {}
     names = {*options} - {_CONFIG}
     values: dict[str, tuple[str, Any]] = {}
@@ -157,11 +159,11 @@ def _read(file: Path) -> list[tuple[str, Any]]:
         ValueError: It has another content.
         WrongValueError: Names stand twice in one of its objects.
     """
-    text = file.read_text(encoding="utf-8-sig")
+    text, of_pairs = file.read_text(encoding="utf-8-sig"), functools.partial(object_of, str(file))
     try:
-        document = json.loads(text, object_pairs_hook=object_of)
+        document = json.loads(text, object_pairs_hook=of_pairs)
     except ValueError:
-        return _read_yaml(text)
+        return _read_yaml(text, of_pairs)
     if isinstance(document, dict) and str(document.get("schema", "")).startswith(_SCHEMA):
         document = document["manifest"].get("options", {}) if isinstance(document.get("manifest"), dict) else None
     if not isinstance(document, dict):
@@ -169,7 +171,7 @@ def _read(file: Path) -> list[tuple[str, Any]]:
     return [*document.items()]
 
 
-def _read_yaml(text: str) -> list[tuple[str, Any]]:
+def _read_yaml(text: str, of_pairs: _OfPairs) -> list[tuple[str, Any]]:
     """The keys and values of a YAML text; a value as it is written: `no`, `08`, `4:30` and a date are texts."""
     import yaml  # late: most command lines name no file
 
@@ -179,15 +181,15 @@ def _read_yaml(text: str) -> list[tuple[str, Any]]:
         raise ValueError(" ".join(str(error).split())) from None
     if not isinstance(node, yaml.MappingNode):
         raise ValueError("expected options with their values")  # noqa: TRY004 - a content of a file
-    return [(str(key.value), _value(value, typed=False)) for key, value in node.value]
+    return [(str(key.value), _value(value, of_pairs, typed=False)) for key, value in node.value]
 
 
-def _value(node: Any, *, typed: bool) -> Any:
+def _value(node: Any, of_pairs: _OfPairs, *, typed: bool) -> Any:
     """The value of a part of a YAML text; inside a mapping with JSON's types."""
     if node.id == "mapping":
-        return object_of((str(key.value), _value(value, typed=True)) for key, value in node.value)
+        return of_pairs((str(key.value), _value(value, of_pairs, typed=True)) for key, value in node.value)
     if node.id == "sequence":
-        return [_value(each, typed=typed) for each in node.value]
+        return [_value(each, of_pairs, typed=typed) for each in node.value]
     if node.tag.endswith(":null"):
         return None
     try:
