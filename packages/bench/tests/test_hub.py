@@ -131,6 +131,14 @@ def test_offline_what_was_kept_is_read_and_the_hub_not_asked(
     assert fetch("ann/asked:train", environ | {name: "0"}) == file
 
 
+@pytest.mark.parametrize("content", [b"", b"\0\0", b"\xff"])
+def test_offline_a_place_that_was_cut_is_none(content: bytes, environ: dict[str, str]) -> None:
+    (place,) = fetch("ann/asked:train", environ).parents[2].glob("*.place")
+    place.write_bytes(content)
+    with pytest.raises(UserError, match="has no copy of it"):
+        fetch("ann/asked:train", environ | {"HF_HUB_OFFLINE": "1"})
+
+
 def test_reading_ends_with_the_rows_that_a_load_needs(shared_hub: Server, environ: dict[str, str]) -> None:
     assert len(read_entries(fetch("ann/asked:talks", environ))) == ROWS
     # The second file is not there, and is not asked for.

@@ -62,12 +62,12 @@ def fetch(dataset: str, environ: Mapping[str, str] = os.environ) -> Path:
     cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "datasets"
     place = cache / quote(name, safe="") / f"{quote(dataset, safe='')}.place"
     if variable := next((each for each in _OFFLINE if environ.get(each, "").upper() in _TRUE), None):
-        try:
-            return (cache / place.read_text(encoding="utf-8")).resolve(strict=True)
-        except OSError:
-            consequence = f"{variable} is set, and {cache} has no copy of it."
-            repair = f"run the command once without {variable}, or use --file."
-            raise UserError(Problem(_OPTION, dataset, consequence, repair)) from None
+        with contextlib.suppress(OSError, ValueError):  # there is none, or a crash of the machine has cut it
+            if (copy := cache / place.read_text(encoding="utf-8")).is_file():
+                return copy
+        consequence = f"{variable} is set, and {cache} has no copy of it."
+        repair = f"run the command once without {variable}, or use --file."
+        raise UserError(Problem(_OPTION, dataset, consequence, repair))
     listing = f"{hub}/api/datasets/{quote(name)}/revision/{quote(match['revision'] or 'main', safe='')}"
     with _open(dataset, listing, environ) as response:
         try:
