@@ -201,9 +201,6 @@ class Engine:
                 if end.interrupted and self.cancelled is not None:
                     self.cancelled.set()  # what follows the run is given up as well
                 output = text()
-            if operation == "destroy" and self._is_cut(end):
-                output = f"the destroy was interrupted, and {self.stack} still has resources: run it again"
-                end = replace(end, code=INTERRUPTED)
             if save_plan and not end.code and save_plan.is_file():
                 let_computed_values_differ(save_plan)
             if self.record and marks:
@@ -212,6 +209,9 @@ class Engine:
                 if log.exists():
                     shutil.copyfile(log, copy)
             events, facts = read_events(log), read_facts(facts_file)
+        if operation == "destroy" and self._is_cut(end):
+            output = f"the destroy was interrupted, and {self.stack} still has resources: run it again"
+            end = replace(end, code=INTERRUPTED)
         if self.record and marks and changes and not end.code:
             self.record.forget(refused=operation != "refresh")
         unknown = tuple(unfinished_changes(events)) if end.code and changes else ()
