@@ -199,18 +199,18 @@ class AnswerReader:
     def _count(self) -> None:
         """Take the counts of `usage`, and record contradictions among them."""
         sample, usage = self.sample, self._usage
-        counts = isinstance(usage, dict)
-        if counts:
+        counts = usage if isinstance(usage, dict) else None
+        if counts is not None:
             # (`_number`, inlined.)
-            prompt, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
+            prompt, output = counts.get("prompt_tokens"), counts.get("completion_tokens")
             sample.prompt_tokens = prompt if type(prompt) is int else -1
             sample.output_tokens = output if type(output) is int else -1
-            if details := usage.get("prompt_tokens_details"):
+            if details := counts.get("prompt_tokens_details"):
                 sample.cached_tokens = _detail(details, "cached_tokens")
-            if details := usage.get("completion_tokens_details"):
+            if details := counts.get("completion_tokens_details"):
                 sample.reasoning_tokens = _detail(details, "reasoning_tokens")
         if self._computed:
-            total = _number(usage.get("total_tokens")) if counts else -1
+            total = -1 if counts is None else _number(counts.get("total_tokens"))
             sample.prompt_tokens = sample.prompt_tokens if sample.prompt_tokens > 0 else total
             sample.output_tokens = 0
             if sample.prompt_tokens < 1:
@@ -219,7 +219,7 @@ class AnswerReader:
         # Tokens without a text count too, as the server generated them: only the arrival of the first is unknown.
         if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
             self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")
-        elif not counts:
+        elif counts is None:
             self._fail(kinds.BAD_USAGE, "the answer has no usage")
         elif sample.prompt_tokens < 1 or sample.output_tokens < 1:
             self._fail(kinds.BAD_USAGE, short(f"usage counts no tokens: {usage}"))
