@@ -176,6 +176,7 @@ class _Server(uvicorn.Server):
         """Stop accepting without losing a connection, then end as uvicorn does."""
         for server in self.servers:
             await close_server(server)
+        self.servers = []  # else uvicorn, from Python 3.12 on, would wait for their connections where these are cut off
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
