@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from bezel_base.loopback.listeners import close_server
+from bezel_base.loopback.async_server import close_server
 
 _DATE_SECONDS = 1.0
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel_base.errors import Problem
+from bezel_base.loopback.async_server import close_server
 from bezel_base.loopback.listeners import (
     bind,
     bind_path,
-    close_server,
     free_port,
     listen,
     listen_error,

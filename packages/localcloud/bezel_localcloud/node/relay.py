@@ -11,7 +11,8 @@ import struct
 from collections.abc import Awaitable, Callable
 
 from bezel_base.loopback.asgi_guard import OTHER_USER
-from bezel_base.loopback.listeners import close_server, listen
+from bezel_base.loopback.async_server import close_server
+from bezel_base.loopback.listeners import listen
 from bezel_base.loopback.peer_uid import is_own
 from bezel_localcloud.core.background import BackgroundTasks
 
