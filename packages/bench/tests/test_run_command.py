@@ -237,13 +237,13 @@ def test_options_that_cannot_be_meant_are_refused(arguments: list[str], message:
         plan_of(*arguments)
 
 
-def test_a_limit_is_in_milliseconds_with_their_unit_or_without() -> None:
+def test_a_limit_is_a_time_with_a_unit_or_milliseconds() -> None:
     def limits(*texts: str) -> list[float]:
         slos = [word for text in texts for word in ("--slo", text)]
         return [slo.limit_ms for slo in load_and_limits_of(parse(["run", "--url", TARGET.url, *slos]))[1]]
 
-    assert limits("ttft=500", "tpot=50.5ms") == [500.0, 50.5]
-    for text in ("ttft=0.5s", "ttft=ms", "ttft_p99=500ms"):
+    assert limits("ttft=500", "tpot=50.5ms", "e2e=1.5s") == [500.0, 50.5, 1500.0]
+    for text in ("ttft=5m", "ttft=ms", "ttft=s", "ttft=0s", "ttft=-1ms", "ttft=nan", "ttft=infs", "ttft_p99=500ms"):
         with pytest.raises(UserError, match=r"expected a limit.\n.*e.g. ttft=500"):
             limits(text)
 

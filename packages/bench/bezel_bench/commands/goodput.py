@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal
 
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.limits import milliseconds_of
 from bezel_bench.commands.measure.several_loads import SeveralLoads, measure_loads
 from bezel_bench.commands.measure.usage import as_usage, check_options
 from bezel_bench.commands.render.tables import search_blocks
@@ -19,7 +20,7 @@ from bezel_bench.result.document import Slo
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
 
-_SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ms|s)?")
+_SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=(.*)")
 # For a percentile: twice the fewest requests that define it.
 _MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
@@ -93,8 +94,11 @@ def read_slos(texts: Sequence[str]) -> tuple[dict[str, float], list[Slo], int]:
     requests = 0
     for text in texts:
         match = _SLO.fullmatch(text)
-        milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1) if match else 0.0
-        if match is None or not 0 < milliseconds < math.inf:
+        try:
+            milliseconds = milliseconds_of(match[3] if match else "")
+        except ValueError:
+            match = None
+        if match is None:
             repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
             raise UserError(Problem("--slo", text, "expected a limit.", repair))
         if f"{match[1]}_{match[2]}" in limits:

@@ -270,11 +270,13 @@ def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _slo(text: str) -> Slo:
-    from bezel_bench.result.document import Slo  # late: few loads have limits
+    # Late: few loads have limits.
+    from bezel_bench.commands.measure.limits import milliseconds_of
+    from bezel_bench.result.document import Slo
 
     name, _, limit = text.partition("=")
     try:
-        return Slo(metric=name, limit_ms=float(limit.removesuffix("ms")))
+        return Slo(metric=name, limit_ms=milliseconds_of(limit))
     except ValueError:
-        repair = "write METRIC=MILLISECONDS with ttft, ttfc, tpot, e2e or itl_max, e.g. ttft=500."
+        repair = "write METRIC=TIME with ttft, ttfc, tpot, e2e or itl_max, e.g. ttft=500ms."
         raise UserError(Problem("--slo", text, "expected a limit.", repair)) from None

@@ -296,7 +296,8 @@ class Cell(_ResultPart):
     def parts(self) -> "list[Cell]":
         """Return the cell, or of a load in stages one for each of them, with its level and its figures.
 
-        A stage counts its failed requests together: by the kind of the load's, or by all of its kinds.
+        A stage counts its failed requests together, but for the cancelled: by the kind of the load's, or by all of its
+        kinds.
         """
         kinds = ", ".join(sorted(self.failures.keys() - {CANCELLED})) or "failed"
         of_users = (self.load or {}).get("pattern", {}).get("of") == "users"

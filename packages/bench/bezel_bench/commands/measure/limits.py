@@ -1,10 +1,11 @@
-"""Limits of time and money of sweeps, searches and comparisons: from the options, and as texts.
+"""Limits of time and money of sweeps, searches and comparisons, and of a figure: from the options, and as texts.
 
 Owns the settings too that make the cells of such a command comparable. Leaves out what a limit ends
 (`bezel_bench.sweep.measurement.budget`).
 """
 
 import argparse
+import math
 from typing import Any
 
 from bezel_base.errors import Problem, UserError
@@ -53,6 +54,20 @@ def amounts(seconds: float, limits: Limits) -> str:
     left = limits.seconds_left(seconds)
     ahead = "" if left is None else f"; at most {amount(max(0.0, left), limits)} left"
     return f"{amount(seconds, limits)}{ahead}"
+
+
+def milliseconds_of(text: str) -> float:
+    """The milliseconds of a time above 0: `500`, `500ms` or `0.5s`.
+
+    Raises:
+        ValueError: It is no such time.
+    """
+    number = text.removesuffix("ms")
+    in_seconds = number == text and text.endswith("s")
+    milliseconds = float(text[:-1]) * 1000 if in_seconds else float(number)
+    if not 0 < milliseconds < math.inf:
+        raise ValueError(text)
+    return milliseconds
 
 
 def settings_of(variant: Variant, options: argparse.Namespace) -> dict[str, Any]:
