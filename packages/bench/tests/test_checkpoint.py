@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_support.command_line import parse
-from bench_support.http_server import Answer, Call, Server, serving
+from bench_support.http_server import Answer, Call, Server, act_once, serving
 from bench_support.recorded import recorded_body, recorded_stream
 from bezel_base import ending_signals
 from bezel_base.command_line.exits import READER_GONE
@@ -59,19 +59,6 @@ def command(server: Server, out: Path, *more: str) -> list[str]:
 
 def prompts(server: Server) -> list[str]:
     return [call.json["messages"][0]["content"] for call in server.calls if call.path == ASKED]
-
-
-def after(server: Server, requests: int, act: object) -> None:
-    """Have something done when so many requests have come."""
-    asked = iter(range(requests))
-
-    def count(call: Call) -> Answer | None:
-        if call.path == ASKED and next(asked, None) is None and server.routes[0] is count:
-            del server.routes[0]
-            act()  # type: ignore[operator]
-        return None
-
-    server.routes.insert(0, count)
 
 
 class Quiet:
@@ -148,7 +135,7 @@ def test_an_interrupt_before_a_repeat_keeps_the_repeats_before_it(server: Server
 def test_an_interrupt_of_the_warm_up_ends_the_command_before_its_load(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     arguments = command(server, out, "--requests", "8", "--warmup", "30")
-    after(server, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    act_once(server, ASKED, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(KeyboardInterrupt):
         sent_by(Quiet(), arguments)
     assert len(prompts(server)) <= 8
@@ -163,7 +150,7 @@ def test_interrupted_run_keeps_whole_repeats_and_measures_the_others(
 ) -> None:
     out = tmp_path / "run.json"
     arguments = command(server, out, "--requests", "8", "--repeats", "3")
-    after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    act_once(server, ASKED, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert sent_by(Quiet(), arguments) == ending_signals.INTERRUPTED
     shown = capsys.readouterr()
     journal = out.with_suffix(".journal")
@@ -227,7 +214,7 @@ def test_measurement_that_a_signal_ends_writes_what_it_has_and_names_it(
     code: int,
 ) -> None:
     out = tmp_path / "r.json"
-    after(server, requests, lambda: os.kill(os.getpid(), number))
+    act_once(server, ASKED, requests, lambda: os.kill(os.getpid(), number))
     ways = (
         ["--arm", f"a={server.url}", "--arm", f"b={server.url.replace('127.0.0.1', 'localhost')}"]
         if action == "ab"
@@ -345,7 +332,7 @@ def test_samples_of_a_killed_run_are_kept_and_its_load_measured_anew(
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
     assert not out.exists()
-    after(server, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    act_once(server, ASKED, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert main(arguments) == 128 + signal.SIGTERM
     kept = tmp_path / "run.killed-1.json"
     assert f"stored in {kept}; measuring again" in capsys.readouterr().err

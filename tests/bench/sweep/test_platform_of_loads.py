@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_support.http_server import Answer, Call, serving
+from bench_support.http_server import Answer, Call, act_once, serving
 from bench_support.recorded import recorded_body, recorded_stream
 from bezel_base import ending_signals
 from bezel_bench.commands import ab, goodput, rates, run, sweep
@@ -95,17 +95,16 @@ def test_each_load_has_the_platform_s_series(
 
 def test_an_interrupted_command_does_not_wait_for_its_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
-    requests = iter(range(8))  # within the only rate
 
     def answer(call: Call) -> Answer | None:
         if call.path == "/v1/models":
             return Answer(json=json.loads(recorded_body("models.txt")))
-        if call.path == "/v1/chat/completions" and next(requests, None) is None:
-            os.kill(os.getpid(), signal.SIGTERM)
         return Answer(chunks=[*STREAM]) if call.path == "/v1/chat/completions" else None
 
     with serving() as server:
         server.routes[:] = [answer]
+        # Within the only rate.
+        act_once(server, "/v1/chat/completions", 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
         options = ["--rates", "200", "--url", server.url, "--public", "--output-tokens", "6"]
         targets, _ = measure("rates", options, tmp_path / "r.json", [ending_signals.INTERRUPTED])
     assert targets.asked == []

@@ -157,3 +157,15 @@ def serving() -> Iterator[Server]:
         yield server
     finally:
         server.close()
+
+
+def act_once(server: Server, path: str, requests: int, act: Callable[[], object]) -> None:
+    """Have something done at the first request to a path that comes after so many, however many come at once."""
+    turns = iter(range(requests + 1))  # a step of it is one for all threads that answer
+
+    def count(call: Call) -> Answer | None:
+        if call.path == path and next(turns, None) == requests:
+            act()
+        return None
+
+    server.routes.insert(0, count)
