@@ -76,12 +76,12 @@ def test_two_issues_that_were_opened_at_once_become_one(forge_server):
 
 def test_two_jobs_at_once_leave_one_open_issue(forge_server):
     crossing = threading.Barrier(2, timeout=60)
-    writes = [0]
+    first_writes = threading.Semaphore(2)
 
     def together(call):
         # The first write of each waits for the other's.
-        if call.method in {"POST", "PATCH"} and "/issues" in call.path and writes[0] < 2:
-            writes[0] += 1
+        is_write = call.method in {"POST", "PATCH"} and "/issues" in call.path
+        if is_write and first_writes.acquire(blocking=False):
             crossing.wait()
 
     forge_server.on_call = together
