@@ -253,8 +253,10 @@ def kill_all(pid: int) -> None:
     """Kill a command, the engine and the guard, as a runner that dies does; what the engine started lives on."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     assert any(Path(f"/proc/{child}/comm").read_text().strip() == "pulumi" for child in children)
-    for child in (*children, pid):
-        os.kill(int(child), signal.SIGKILL)
+    # Stopped first: none of them sees another one die.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in (pid, *map(int, children)):
+            os.kill(process, number)
 
 
 def test_a_salt_of_another_backend_is_named_by_preview_and_deploy(pipeline_with_deploy):
