@@ -116,7 +116,7 @@ class FakeBucket:
         """The bucket as a program sees it, without waits between attempts."""
         credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": token})
         clock = Clock()
-        client = GoogleClient(credentials, clock=clock, sleep=clock.sleep, deadline_seconds=seconds, timeout_seconds=5)
+        client = GoogleClient(credentials, clock=clock, sleep=clock.sleep, deadline_seconds=seconds)
         return StateBucket(self.name, prefix, client, f"{self.server.url}/storage/v1/")
 
 
