@@ -13,6 +13,7 @@ from bezel.rest import Credentials, GoogleClient
 from bezel.upkeep.expiry_plan import ExpiryPlan, labelled_leftovers
 from bezel.upkeep.expiry_report import ExpiryReport
 from bezel.upkeep.findings import Finding, StackState, labelled_finding, stack_finding
+from tests.support.clock import Clock
 from tests.support.rest.fake_google import Answer, serving
 
 TODAY = date(2026, 11, 24)
@@ -141,8 +142,8 @@ def lists_of(server, monkeypatch):
     apis = {"STORAGE": "storage/v1", "CLOUD_RUN_V2": "run/v2", "ARTIFACT_REGISTRY": "ar/v1", "SECRET_MANAGER": "sm/v1"}
     for api, path in apis.items():
         monkeypatch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{server.url}/{path}/")
-    credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
-    with GoogleClient(credentials, sleep=lambda _: None, deadline_seconds=2) as client:
+    credentials, clock = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"}), Clock()
+    with GoogleClient(credentials, clock=clock, sleep=clock.sleep) as client:
         yield server, client
 
 
