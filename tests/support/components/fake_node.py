@@ -61,6 +61,7 @@ class Node:
         healthy_after: Looks at /health until it is well, after each start of the container.
         container: What it told of its container, in order.
         waits: How often it has waited for another request.
+        known_version: Version of its attributes that it knew when it began to wait.
         written: The requests to write entries of Cloud Logging that it sent, in order.
     """
 
@@ -84,7 +85,7 @@ class Node:
             (folder / "bin" / name).chmod(0o755)
         self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
         self.container, self.version, self.waits, self.changed = [], 0, 0, threading.Condition()
-        self.written, self.is_on = [], False
+        self.known_version, self.written, self.is_on = -1, [], False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self.server.node = self
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -131,7 +132,7 @@ class Node:
     @contextmanager
     def running(self):
         """The machine from its start to when it is switched off."""
-        self.told, self.container, self.waits = [], [], 0
+        self.told, self.container, self.waits, self.known_version = [], [], 0, -1
         (self.fake / "calls").write_text("")
         with (self.fake / "console").open("w") as console:
             process = subprocess.Popen(
@@ -173,14 +174,12 @@ class Node:
         """Set the machine's clock, in Unix seconds, which its sleeps move; a machine that waits looks at it now."""
         (self.fake / "now").write_text(f"{seconds}\n")
         if self.is_on:
-            before = self.waits
             self.ask("")
-            self.until(lambda: self.waits > before)
+            self.settle()
 
     def settle(self) -> dict:
-        """What it told last of its container, once it waits for another request."""
-        before = self.waits
-        self.until(lambda: self.waits > before)
+        """What it told last of its container, once it has done the last request and waits for another."""
+        self.until(lambda: self.known_version == self.version)
         return self.container[-1]
 
     def close(self) -> None:
@@ -255,7 +254,7 @@ class Node:
         last_etag = path.rpartition("&last_etag=")[2]
         with self.changed:
             if last_etag == self.etag and "&timeout_sec=60&" in path:
-                self.waits += 1
+                self.waits, self.known_version = self.waits + 1, self.version
                 self.changed.notify_all()
                 self.changed.wait_for(lambda: self.etag != last_etag, 100)
             return 200, json.dumps(self.attributes).encode(), self.etag
