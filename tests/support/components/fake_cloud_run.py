@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.support.rest.fake_google import Answer, Call, Server, serving
@@ -188,7 +188,8 @@ class FakeRun:
         if count is None:
             return Answer(json={})
         used, age = count
-        at = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
+        # Reckoned from the request, so that no wait for the answer makes it older or younger.
+        at = (datetime.fromisoformat(call.query["interval.endTime"]) - timedelta(seconds=age)).isoformat()
         return Answer(json={"timeSeries": [{"points": [point(used, at)]}]})
 
 
