@@ -84,7 +84,7 @@ def test_what_is_no_time_is_no_value(run: FakeRun, wrong: dict[str, Any]) -> Non
 
 @pytest.mark.slow
 def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
-    run.server.routes[:] = [lambda _call: Answer(chunks=[5.0])]
+    run.server.routes[:] = [lambda _call: Answer(chunks=[60.0])]
     with GoogleClient(timeout_seconds=0.05, deadline_seconds=0.05) as client, pytest.raises(UnreachableError):
         counted_of(client, "acme-llm", L4, METRIC, NOW)
 

@@ -48,7 +48,7 @@ class Plugin:
 
     def diff(self, provider: ResourceProvider, olds: dict[str, Any], news: dict[str, Any]) -> str:
         request = provider_pb2.DiffRequest(id="x", olds=bag(provider, olds), news=bag(provider, news))
-        return provider_pb2.DiffResponse.DiffChanges.Name(self.stub.Diff(request, timeout=20).changes)
+        return provider_pb2.DiffResponse.DiffChanges.Name(self.stub.Diff(request, timeout=60).changes)
 
     def update(self, provider: ResourceProvider, olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
         request = provider_pb2.UpdateRequest(id="x", olds=bag(provider, olds), news=bag(provider, news))
