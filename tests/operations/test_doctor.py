@@ -236,13 +236,16 @@ def test_what_does_not_answer_is_unknown_after_the_deadline(google: Google) -> N
 
     google.cloud.server.routes.insert(0, hang)
     try:
-        report = google.doctor(deadline=4.0)
+        for deadline in (4, 8):  # a busy machine may need more seconds for the others
+            report = google.doctor(deadline=deadline)
+            states = {each.area: each.state for each in report.checks}
+            assert states["weights"] == "unknown"
+            assert f"no answer within {deadline} s" in report.text()
+            if states["project"] == "ok":
+                break
     finally:
         release.set()
-    states = {each.area: each.state for each in report.checks}
-    assert states["weights"] == "unknown"
     assert states["project"] == "ok"
-    assert "no answer within 4 s" in report.text()
 
 
 @pytest.mark.slow
