@@ -225,8 +225,8 @@ def test_a_sick_node_leaves_and_returns(fleet: Fleet) -> None:
     assert {gateway.ask("/version")[1]["node"] for _ in range(4)} == {first.address, second.address}
     first.well = False
     until(lambda: "nodes/node-0 is DOWN" in "".join(gateway.log), "the first is out", gateway.log)
-    second.well = False
     assert {gateway.ask("/version")[1]["node"] for _ in range(4)} == {second.address}
+    second.well = False
     until(lambda: gateway.ask("/version")[0] == 503, "the second is out", gateway.log)
     connection = gateway.connect()
     connection.request("POST", "/v1/chat/completions", b"{}")
