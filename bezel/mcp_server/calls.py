@@ -99,11 +99,14 @@ async def run(
     cancelled, loop = threading.Event(), anyio.lowlevel.current_token()
     lines = 0
 
-    def show(line: str) -> None:
+    async def send(line: str) -> None:
         nonlocal lines
-        lines += 1
+        lines += 1  # here, and not in a thread: progress never falls, whichever of several threads is first
+        await report(float(lines), line)
+
+    def show(line: str) -> None:
         try:
-            anyio.from_thread.run(report, float(lines), line, token=loop)  # an engine's lines come from its own thread
+            anyio.from_thread.run(send, line, token=loop)  # an engine's lines come from its own thread
         except _NOT_SENT as error:
             # What runs must not fail by that.
             log.info("a line of progress was not sent: %s", type(error).__name__)

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -348,13 +350,37 @@ def test_lines_of_any_thread_are_progress_of_a_call_that_goes_on(tmp_path: Path)
         thread.join(60)
         return Long(lines=("x" if not context.cancelled.is_set() else "cancelled",))
 
-    lines: list[str] = []
+    result, lines = result_and_progress(answer, tmp_path)
+    assert result.content[0].text == "x"  # type: ignore[union-attr]
+    assert lines == [(1, "a line of an engine's thread")]
+
+
+def test_progress_of_several_threads_at_once_never_falls(tmp_path: Path) -> None:
+    def answer(context: Context, _: Nothing) -> Long:
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(context.show, map(str, range(200))))
+        return Long(lines=())
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns in the middle of everything
+    try:
+        _, lines = result_and_progress(answer, tmp_path)
+    finally:
+        sys.setswitchinterval(before)
+    assert [number for number, _ in lines] == [*range(1, 201)]
+    assert {line for _, line in lines} == {*map(str, range(200))}
+
+
+def result_and_progress(
+    function: Callable[[Context, Any], Result], folder: Path
+) -> tuple[CallToolResult, list[tuple[float, str]]]:
+    """The answer of a call, and the number and text of each line of its progress."""
+    lines: list[tuple[float, str]] = []
 
     async def asking() -> CallToolResult:
-        async def report(_number: float, line: str) -> None:
-            lines.append(line)
+        async def report(number: float, line: str) -> None:
+            lines.append((number, line))
 
-        return await run(Call("answer", lambda: Nothing, answer, {}), tmp_path, report)
+        return await run(Call("answer", lambda: Nothing, function, {}, result=LONG), folder, report)
 
-    assert anyio.run(asking).content[0].text == "x"  # type: ignore[union-attr]
-    assert lines == ["a line of an engine's thread"]
+    return anyio.run(asking), lines
