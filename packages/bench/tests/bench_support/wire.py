@@ -139,7 +139,7 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> I
     try:
         yield wire
     finally:
-        asyncio.run_coroutine_threadsafe(end(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(end(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -160,7 +160,7 @@ class Prompts:
 def load(url: str, requests: int | None = 1, pattern: Pattern | None = None, **others: Any) -> Load:
     target = Target(url, "mock", public=True, ca_file=others.pop("ca_file", ""))
     stop = Stop(requests, others.pop("seconds", None))
-    return Load(target, pattern or Closed(1), stop, PromptPlan(output_tokens=2), **{"deadline_seconds": 10.0} | others)
+    return Load(target, pattern or Closed(1), stop, PromptPlan(output_tokens=2), **{"deadline_seconds": 60.0} | others)
 
 
 def send(url: str, requests: int | None = 1, pattern: Pattern | None = None, **others: Any) -> Measured:

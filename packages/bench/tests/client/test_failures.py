@@ -29,14 +29,25 @@ from bezel_bench.load.plan import Closed, Constant, Replay
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bench_support.wire import Answering
     from bezel_bench.load.plan import Pattern
+    from bezel_bench.result.sample import Measured
 
 WHOLE = b"".join(stream())
 
 
 def failures(wire: Wire, **how: object) -> list[str]:
     return [sample.failure for sample in send(wire.url, **how).samples]  # type: ignore[arg-type]
+
+
+def measure_undisturbed(
+    measure: "Callable[[int], Measured]", is_undisturbed: "Callable[[Measured], bool]"
+) -> "Measured":
+    """What a load gave, or its tenfold slower one where other work kept the machine from it for a second."""
+    measured = measure(1)
+    return measured if is_undisturbed(measured) else measure(10)
 
 
 def test_a_good_answer_has_all_its_instants_in_order_and_its_counts() -> None:
@@ -121,11 +132,13 @@ def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[byt
         writer.writelines(pieces)
         await asyncio.sleep(30)
 
-    with serving(stops) as wire:
-        # A busy machine keeps a process waiting for some tenths of a second.
-        (sample,) = send(wire.url, deadline_seconds=0.8).samples
+    def measure(slower: int) -> "Measured":
+        with serving(stops) as wire:
+            return send(wire.url, deadline_seconds=0.8 * slower)
+
+    (sample,) = measure_undisturbed(measure, lambda measured: bool(measured.samples[0].status) == bool(pieces)).samples
     assert sample.failure == kind
-    assert 0.8 <= (sample.done - sample.sent) / 1e9 < 8
+    assert 0.8 <= (sample.done - sample.sent) / 1e9 < 29
 
 
 def test_request_after_a_failure_is_sent_on_a_counted_new_connection() -> None:
@@ -223,20 +236,30 @@ def hanging_after(answers: int, *, but: int = 0) -> "Answering":
 @pytest.mark.parametrize("pattern", [Closed(4), Constant(40.0)])
 def test_load_at_a_hanging_server_ends_after_one_silent_deadline(pattern: "Pattern") -> None:
     """Not when each user has waited a deadline for each of the own requests; and what was answered is kept."""
-    with serving(hanging_after(8)) as wire:
-        measured = send(wire.url, 4000, pattern, deadline_seconds=0.8)
+
+    def measure(slower: int) -> "Measured":
+        with serving(hanging_after(8)) as wire:
+            return send(wire.url, 4000, pattern, deadline_seconds=0.8 * slower)
+
+    def count_answered(measured: "Measured") -> int:
+        return sum(not sample.failure for sample in measured.samples)
+
+    measured = measure_undisturbed(measure, lambda measured: count_answered(measured) == 8)
     failed = [sample for sample in measured.samples if sample.failure]
-    assert len(measured.samples) - len(failed) == 8
+    assert count_answered(measured) == 8
     assert {sample.failure for sample in failed} == {"no_answer"}
-    assert len(measured.samples) < 200
+    assert len(measured.samples) < 2000
     assert measured.client.silent_seconds >= 0.8
     assert not measured.client.interrupted
 
 
 def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> None:
-    with serving(hanging_after(0, but=3)) as wire:
-        # Shorter than the load, and longer than a busy machine keeps a process waiting.
-        measured = send(wire.url, 400, Constant(200.0), deadline_seconds=1.0)
+    def measure(slower: int) -> "Measured":
+        with serving(hanging_after(0, but=3)) as wire:
+            # The deadline is shorter than the load.
+            return send(wire.url, 400, Constant(200.0 / slower), deadline_seconds=1.0 * slower)
+
+    measured = measure_undisturbed(measure, lambda measured: len(measured.samples) == 400)
     kinds = {sample.failure for sample in measured.samples}
     assert len(measured.samples) == 400
     assert kinds == {"", "no_answer"}
@@ -246,15 +269,18 @@ def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> Non
 def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
     """Its connections are refused: each request fails at once, and none is answered."""
 
-    async def one(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
-        await good(asked, writer)
-        wire.stop_listening()
-        writer.close()
+    def measure(slower: int) -> "Measured":
+        async def one(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+            await good(asked, writer)
+            wire.stop_listening()
+            writer.close()
 
-    with serving(one) as wire:
-        measured = send(wire.url, 10_000, Closed(2), deadline_seconds=0.8)
+        with serving(one) as wire:
+            return send(wire.url, 10_000, Closed(2), deadline_seconds=0.8 * slower)
+
+    measured = measure_undisturbed(measure, lambda measured: not measured.samples[0].failure)
     assert measured.samples[0].failure == ""
-    assert len(measured.samples) < 100
+    assert len(measured.samples) < 1000
     assert measured.client.silent_seconds >= 0.8
 
 
@@ -272,10 +298,10 @@ def failing(*, but: int = 0) -> "Answering":
 
 @pytest.mark.parametrize("pattern", [Closed(4), Constant(1000.0)])
 def test_a_load_whose_requests_all_fail_ends_long_before_the_last(pattern: "Pattern") -> None:
-    # Three seconds of requests: a busy machine sends those that are due in one go.
+    # Thirty seconds of requests: a busy machine sends those that are due in one go.
     with serving(failing()) as wire:
-        measured = send(wire.url, 3000, pattern)
-    assert 200 <= len(measured.samples) < 2500
+        measured = send(wire.url, 30_000, pattern)
+    assert 200 <= len(measured.samples) < 25_000
     assert 200 <= measured.client.failing_requests <= len(measured.samples)
     assert {sample.failure for sample in measured.samples} <= {"http_5xx", "no_answer"}
 
@@ -328,8 +354,11 @@ def test_senders_together_keep_the_limit_of_requests_under_way() -> None:
 
 
 def test_a_limit_of_one_request_under_way_ends_no_load_of_short_responses() -> None:
-    with serving(good) as wire:
-        measured = send(wire.url, None, Replay((0.0, 3.0)), max_in_flight=1)
+    def measure(slower: int) -> "Measured":
+        with serving(good) as wire:
+            return send(wire.url, None, Replay((0.0, 1.0 * slower)), max_in_flight=1)
+
+    measured = measure_undisturbed(measure, lambda measured: measured.client.crowd == 0)
     assert (len(measured.samples), measured.client.crowd) == (2, 0)
 
 
@@ -351,8 +380,8 @@ def test_requests_of_a_rate_wait_for_a_place_and_latencies_hold_it() -> None:
     assert (len(measured.samples), measured.client.waited) == (24, 20)
     last = measured.samples[-1]
     assert last.sent - last.planned >= 60_000_000
-    # The wait is the server's: the client was in time.
-    assert last.begun - last.planned < last.sent - last.begun
+    # The wait is the server's: the client had begun the last before a place for the first of them was free.
+    assert last.begun <= measured.samples[4].sent
 
 
 @pytest.mark.parametrize(("share", "least"), [(None, 200), (0.2, 11)])
@@ -432,6 +461,9 @@ def test_a_load_below_its_share_of_failures_is_sent_whole() -> None:
 
 
 def test_an_open_loop_that_stays_below_its_limit_sends_all() -> None:
-    with serving(good) as wire:
-        measured = send(wire.url, 60, Constant(40.0), max_in_flight=50)
+    def measure(slower: int) -> "Measured":
+        with serving(good) as wire:
+            return send(wire.url, 60, Constant(60.0 / slower), max_in_flight=50)
+
+    measured = measure_undisturbed(measure, lambda measured: measured.client.crowd == 0)
     assert (len(measured.samples), measured.client.crowd) == (60, 0)
