@@ -80,7 +80,7 @@ def read_times(loop: Loop, *, timer_ms: float = 0) -> tuple[float, float]:
     for index, (_, ours) in enumerate(pairs):
         loop.watch(ours.fileno(), ARRIVES, lambda _, index=index: ready(index))
     pairs[0][0].send(b"x")
-    deadline = monotonic_ns() + 5_000 * MS
+    deadline = monotonic_ns() + 60_000 * MS
     loop.run(lambda: (len(read) == 2 and bool(called)) or monotonic_ns() > deadline)
     for pair in pairs:
         loop.forget(pair[1].fileno())
@@ -99,10 +99,10 @@ def test_what_arrives_in_a_rest_is_read_after_it(loop: Loop) -> None:
 @pytest.mark.parametrize("rest_ms", [0, 5])
 def test_without_a_rest_or_without_stamps_it_is_read_at_once(loop: Loop, rest_ms: int) -> None:
     loop.rest, loop.stamped = rest_ms * MS, rest_ms == 0
-    # The best of some: the machine may do something else in between.
-    assert min(read_times(loop, timer_ms=50)[0] for _ in range(5)) < 3
+    # One of twenty: the machine may do something else in between.
+    assert any(read_times(loop, timer_ms=50)[0] < 3 for _ in range(20))
 
 
 def test_a_timer_is_called_in_the_middle_of_a_rest(loop: Loop) -> None:
     loop.rest = 8 * MS
-    assert min(read_times(loop, timer_ms=2)[1] for _ in range(5)) < 6
+    assert any(read_times(loop, timer_ms=2)[1] < 6 for _ in range(20))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,16 +94,20 @@ def test_the_first_requests_and_a_share_of_the_others_have_a_stamp(index: int, s
 
 
 class Slow(Prompts):
-    """Bodies that keep the loop from everything else for 50 ms."""
+    """Bodies that keep the loop from everything else until the answer before each is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered = threading.Semaphore(1)  # nothing comes before the first
 
     def body(self, index: int, turn: int = 0) -> Body:
-        time.sleep(0.05)
+        assert self.answered.acquire(timeout=60)
         return super().body(index, turn)
 
 
 @pytest.mark.slow
 def test_a_first_token_read_with_later_ones_came_after_the_last_look() -> None:
-    written = []
+    bodies, written = Slow(), []
 
     async def two_tokens(_: WireRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + chunk(ROLE))
@@ -110,9 +115,10 @@ def test_a_first_token_read_with_later_ones_came_after_the_last_look() -> None:
         for piece in stream()[1:]:
             writer.write(piece)
             await asyncio.sleep(0)
+        bodies.answered.release()
 
     with serving(two_tokens) as wire:
-        late = send(wire.url, 3, Constant(50), bodies=Slow()).samples[:-1]
+        late = send(wire.url, 3, Constant(50), bodies=bodies).samples[:-1]
     for sample, first in zip(late, written, strict=False):
         assert 0 < sample.first_after <= first <= sample.first
 
