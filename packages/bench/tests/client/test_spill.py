@@ -127,9 +127,13 @@ def test_after_a_kill_what_was_answered_is_there(tmp_path: Path, workers: int) -
         text = SENDER.format(root=str(ROOT), url=wire.url, workers=workers, spill=spill)
         script = tmp_path / "send.py"
         script.write_text(text)
-        with subprocess.Popen([sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT)}) as process:
+        with subprocess.Popen(
+            [sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
+        ) as process:
             assert enough.wait(60)
             process.send_signal(signal.SIGKILL)
+            assert process.stdout is not None
+            assert process.stdout.read() == b"", "the workers have ended, too"
         asked = len(wire.asked)
     kept = read_spilled(sorted(tmp_path.glob("spill*")))
     assert kept is not None
