@@ -37,7 +37,7 @@ class Shelf:
         self.contents[name] = content
 
 
-def plan(url, tasks, pattern=None, wait=10.0, code=None, **stop):
+def plan(url, tasks, pattern=None, wait=60.0, code=None, **stop):
     prompts = PromptPlan(kind="file", file="texts.txt", output_tokens=2)
     target = Target(url, "mock", public=True)
     load = Load(target, pattern or Closed(4), Stop(**(stop or {"requests": 12})), prompts, workers=tasks)
@@ -55,8 +55,23 @@ def task(shelf, number):
     run_task(shelf, number, lambda _: dict, lambda _: None)
 
 
-def send_load(shelf, tasks, ahead=AHEAD):
-    """All tasks, started when each is ready; (the instant, their parts)."""
+def send_load(made, tasks):
+    """All tasks of a plan, started when each is ready, later where one was late; (the instant, their parts)."""
+    for ahead in (AHEAD, 10 * AHEAD):
+        shelf = shelf_of(made)
+        at = start_tasks(shelf, tasks, ahead)
+        documents = [shelf.documents[protocol.part(number)] for number in range(tasks)]
+        if not any("after the start" in document.get("failed", "") for document in documents):
+            break
+    return at, [
+        Part.of(document, shelf.contents[protocol.samples(number)])
+        for number, document in enumerate(documents)
+        if "failed" not in document
+    ]
+
+
+def start_tasks(shelf, tasks, ahead):
+    """Start all tasks so long (ns) after each is ready, and wait for their ends; the instant of the start."""
     running = [threading.Thread(target=task, args=(shelf, number)) for number in range(tasks)]
     for one in running:
         one.start()
@@ -68,18 +83,13 @@ def send_load(shelf, tasks, ahead=AHEAD):
     shelf.write(protocol.START, {"at": at})
     for one in running:
         one.join(60)
-    documents = [shelf.documents[protocol.part(number)] for number in range(tasks)]
-    return at, [
-        Part.of(document, shelf.contents[protocol.samples(number)])
-        for number, document in enumerate(documents)
-        if "failed" not in document
-    ]
+    return at
 
 
 @pytest.mark.slow
 def test_tasks_share_one_load_and_begin_at_one_instant():
     with serving(good) as wire:
-        at, parts = send_load(shelf_of(plan(wire.url, 2)), 2)
+        at, parts = send_load(plan(wire.url, 2), 2)
     for one in parts:
         assert abs(one.measured.began - one.clock.monotonic + one.clock.realtime - at) < 1000
         assert min(sample.sent for sample in one.measured.samples) >= one.measured.began
@@ -97,7 +107,7 @@ def test_tasks_share_one_load_and_begin_at_one_instant():
 @pytest.mark.slow
 def test_an_open_loops_instants_are_dealt_to_the_tasks():
     with serving(good) as wire:
-        _, parts = send_load(shelf_of(plan(wire.url, 2, Constant(100.0), requests=10)), 2)
+        _, parts = send_load(plan(wire.url, 2, Constant(100.0), requests=10), 2)
     merged = merge(parts, 2, time.time_ns(), time.monotonic_ns()).measured
     planned = [round((sample.planned - merged.began) / 1e6) for sample in merged.samples]
     assert planned == [*range(0, 100, 10)]
@@ -122,7 +132,7 @@ def test_a_task_that_nobody_starts_gives_up():
     assert protocol.ready(0) in shelf.documents
 
 
-@pytest.mark.parametrize("ahead", [5_000_000_000, -5_000_000_000])
+@pytest.mark.parametrize("ahead", [500_000_000_000, -500_000_000_000])
 def test_a_task_whose_clock_is_off_does_not_take_part(ahead):
     shelf = shelf_of(plan("http://127.0.0.1:1", 1), ahead=ahead)
     with pytest.raises(UserError, match=r"the clock of task 0 is at least .* ms off"):
