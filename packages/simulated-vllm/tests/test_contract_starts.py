@@ -13,8 +13,7 @@ import sys
 import httpx
 import pytest
 
-from bezel_base.loopback.listeners import free_port
-from simulated_vllm_support.process import held_start
+from simulated_vllm_support.process import drawn_port, held_start
 from simulated_vllm_support.samples import text_of
 from simulated_vllm_support.servers import real_configuration, real_url
 
@@ -32,13 +31,19 @@ def first_answers(environment, tmp_path):
         if real_configuration() != "plain":
             pytest.skip("looked at once")
         return os.environ["BEZEL_VLLM_STARTUP"].split()
-    port, faults = free_port(), tmp_path / "faults.json"
+    faults = tmp_path / "faults.json"
     os.mkfifo(faults)
-    variables = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_FAULTS": str(faults)}
+    env = os.environ | environment() | {"LOCALCLOUD_FAULTS": str(faults)}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
-    with subprocess.Popen(
-        command, env={**os.environ, **environment(), **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with (
+        drawn_port() as port,
+        subprocess.Popen(
+            command,
+            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process,
+    ):
         with held_start(faults):
             answers = [health(port)]
         while answers[-1] != "200" and process.poll() is None:

@@ -17,7 +17,6 @@ import httpx
 import pytest
 
 from bezel_base.errors import UserError
-from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
@@ -25,6 +24,7 @@ from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.scheduling.virtual_load import Rig
 from bezel_simulated_vllm.startup import start
 from simulated_vllm_support.arguments import L4_QAT
+from simulated_vllm_support.process import drawn_port
 from simulated_vllm_support.samples import FIXTURES, events, sample
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -112,12 +112,16 @@ def test_a_file_that_holds_no_faults_is_named(tmp_path, text):
 @contextmanager
 def running(environment, variables, wait=STARTED):
     """A process up to a line of its log; ends with it."""
-    port = free_port()
-    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "2"}
+    env = os.environ | environment() | {"LOCALCLOUD_SERVING_SPEED": "2"} | variables
     command = [sys.executable, "-m", "bezel_simulated_vllm", *TINY]
     with (
+        drawn_port() as port,
         subprocess.Popen(
-            command, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         ) as process,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +22,10 @@ from simulated_vllm_support.log_lines import (
     shape,
     without_counterpart,
 )
-from simulated_vllm_support.process import MODEL
+from simulated_vllm_support.process import MODEL, drawn_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SERVING = ("--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096",
            "--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm")  # fmt: skip
@@ -34,23 +39,26 @@ FAILING = {
 }
 
 
-def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4", release: str = "0.32.0") -> Recorder:
+@contextmanager
+def simulated_recorder(
+    folder: Path, *options: str, model: str = "tiny-gemma4", release: str = "0.32.0"
+) -> Iterator[Recorder]:
     """The simulated server of a tiny model, about to be recorded."""
     path = folder / "tiny-gemma4"
     path.mkdir()
     (path / "config.json").write_text(json.dumps(MODEL))
     (path / "model.safetensors").write_bytes(b"\0" * 400_000)
-    port = free_port()
     environ = os.environ | {
         "LOCALCLOUD_RELEASE": release,
-        "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
         "LOCALCLOUD_HARDWARE": hardware(),
         "LOCALCLOUD_SPEED": "100000",
         "VLLM_LOG_STATS_INTERVAL": f"{STATISTICS_SECONDS:g}",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
-    return Recorder(command, dict(environ), Path(__file__).parent, f"http://127.0.0.1:{port}")
+    with drawn_port() as port:
+        environ["LOCALCLOUD_LISTEN"] = f"127.0.0.1:{port}"
+        yield Recorder(command, dict(environ), Path(__file__).parent, f"http://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +82,8 @@ def test_statistics_come_at_the_interval_of_the_variable(variables: dict[str, st
 def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(
     release: str, recorded: str, other: str, tmp_path: Path
 ) -> None:
-    log = simulated_recorder(tmp_path, release=release).run(SCRIPT)
+    with simulated_recorder(tmp_path, release=release) as recorder:
+        log = recorder.run(SCRIPT)
     assert without_counterpart((LOGS / recorded).read_text(), log) == []
     assert without_counterpart((LOGS / other).read_text(), log)
 
@@ -82,7 +91,9 @@ def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAILING)
 def test_each_line_of_a_real_failing_start_is_in_the_simulated_one(name: str, tmp_path: Path) -> None:
-    log = simulated_recorder(tmp_path, *FAILING[name], model="nothing" if name == "fail-model" else "tiny-gemma4").run()
+    model = "nothing" if name == "fail-model" else "tiny-gemma4"
+    with simulated_recorder(tmp_path, *FAILING[name], model=model) as recorder:
+        log = recorder.run()
     assert without_counterpart((LOGS / f"{name}.log").read_text(), log, name) == []
 
 
@@ -101,7 +112,8 @@ def test_each_line_of_a_live_real_log_is_in_the_simulated_one(tmp_path: Path) ->
     command = [f"{installed}/venv/bin/vllm", "serve", f"{installed}/models/tiny-gemma4", *address, *SERVING]
     real = Recorder(command, dict(environ), tmp_path, f"http://127.0.0.1:{port}")
     script = partial(requests_of_the_record, model="tiny-gemma4")
-    assert without_counterpart(real.run(script), simulated_recorder(tmp_path).run(SCRIPT)) == []
+    with simulated_recorder(tmp_path) as recorder:
+        assert without_counterpart(real.run(script), recorder.run(SCRIPT)) == []
 
 
 STARTED = "INFO:     Application startup complete."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import socket
 import sys
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
@@ -11,6 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from bezel_base.errors import UserError
+from bezel_base.loopback.listeners import bind
 from bezel_bench.commands.measure.server_process import StartedServer
 
 if TYPE_CHECKING:
@@ -34,11 +34,10 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
+def port() -> Iterator[int]:
+    # Bound here too, it is drawn by nothing else before a server listens.
+    with bind("127.0.0.1") as drawn:
+        yield drawn.getsockname()[1]
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def started_server(port: int, tmp_path: Path) -> Iterator[StartedServer]:
 
 
 def answer_of(port: int) -> str:
-    with urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+    with urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
         return str(answer.read().decode())
 
 

@@ -39,6 +39,13 @@ MODEL = {
 
 
 @contextlib.contextmanager
+def drawn_port() -> Iterator[int]:
+    """A port that a server may listen on while the context lasts: bound here too, it is drawn by nothing else."""
+    with bind("127.0.0.1", free_port()) as drawn:
+        yield drawn.getsockname()[1]
+
+
+@contextlib.contextmanager
 def held_start(faults: Path) -> Iterator[None]:
     """While the context lasts, a server waits that has begun to start, and has loaded nothing.
 
@@ -74,18 +81,21 @@ def simulated_vllm(
     config = json.dumps(MODEL | (parts if multimodal else {})).encode()
     for name, content in (files or {"config.json": config, "model.safetensors": b"\0" * 400_000}).items():
         (model / name).write_bytes(content)
-    # Bound here too, it is drawn by nothing else before the server listens.
-    drawn = bind("127.0.0.1", free_port())
-    port = drawn.getsockname()[1]
     environment = os.environ | {
-        "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
         "LOCALCLOUD_HARDWARE": json.dumps({"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}),
         "LOCALCLOUD_SPEED": "100000",
         "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
-    with drawn, subprocess.Popen([*command, *arguments], env=environment, stdout=subprocess.DEVNULL) as process:
+    with (
+        drawn_port() as port,
+        subprocess.Popen(
+            [*command, *arguments],
+            env=environment | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
+            stdout=subprocess.DEVNULL,
+        ) as process,
+    ):
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(url, process)
