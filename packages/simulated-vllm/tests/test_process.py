@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 import httpx
 import pytest
 
-from bezel_base.loopback.listeners import free_port
 from simulated_vllm_support.arguments import L4_QAT
-from simulated_vllm_support.process import held_start
+from simulated_vllm_support.process import drawn_port, held_start
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -23,13 +22,19 @@ pytestmark = pytest.mark.slow  # whole processes
 @contextmanager
 def run_instance(environment, folder):
     """A started instance: its client and its process; the log is on the process's standard output."""
-    port, faults = free_port(), folder / "faults.json"
+    faults = folder / "faults.json"
     os.mkfifo(faults)
-    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
-    env |= {"LOCALCLOUD_FAULTS": str(faults)}
+    env = os.environ | environment() | {"LOCALCLOUD_SERVING_SPEED": "50", "LOCALCLOUD_FAULTS": str(faults)}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
     with (
-        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
+        drawn_port() as port,
+        subprocess.Popen(
+            command,
+            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         with held_start(faults), pytest.raises(httpx.ConnectError):
@@ -82,26 +87,30 @@ def test_a_stream_arrives_piece_by_piece(instance):
 
 
 def go_away(client, streamed):
-    """Ask, and do not wait for the end of the answer."""
+    """Ask, and do not wait for the end of the answer, which the server works on."""
+    wait_until(lambda: metric(client, "vllm:num_requests_running") == 0)
     body = {"prompt": "hi", "max_tokens": 30_000, "ignore_eos": True, "stream": streamed}
-    timeout = httpx.Timeout(60, read=60 if streamed else 0.3)
-    with httpx.Client(base_url=client.base_url, timeout=timeout) as other:
+    data = client.build_request("POST", "/v1/completions", json=body).read()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(data)}"
+    with socket.create_connection((client.base_url.host, client.base_url.port), 60) as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n" + data)
+        wait_until(lambda: metric(client, "vllm:num_requests_running") == 1)
         if streamed:
-            with other.stream("POST", "/v1/completions", json=body) as response:
-                next(response.iter_lines())
-        else:
-            with pytest.raises(httpx.ReadTimeout):
-                other.post("/v1/completions", json=body)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_client_that_goes_away_stops_its_request(instance, streamed):
     client, _ = instance
     go_away(client, streamed)
-    deadline = time.monotonic() + 60
-    while metric(client, "vllm:num_requests_running") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert metric(client, "vllm:num_requests_running") == 0
+    wait_until(lambda: metric(client, "vllm:num_requests_running") == 0)
     assert metric(client, "vllm:kv_cache_usage_perc") == 0
 
 

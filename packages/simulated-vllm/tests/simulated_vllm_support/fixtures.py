@@ -143,11 +143,11 @@ def serve(settings):
             assert thread.is_alive()
         port = server.servers[0].sockets[0].getsockname()[1]
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10, verify=NO_TLS) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, verify=NO_TLS) as client:
                 yield client
         finally:
             server.end(loop)
-            thread.join(5)
+            thread.join(60)
 
     return run
 
