@@ -6,6 +6,7 @@ those of the benchmark's tests).
 
 import base64
 import json
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +144,10 @@ class Project:
         return None
 
 
+_TAKING = threading.Lock()
+
+
 def _next(values: list[Any]) -> Any:
-    """The first of the values, and for ever the last."""
-    return values.pop(0) if len(values) > 1 else values[0]
+    """The first of the values, and for ever the last; each for one of the threads that answer."""
+    with _TAKING:
+        return values.pop(0) if len(values) > 1 else values[0]
