@@ -1,13 +1,13 @@
 """Traffic, probes and bounds of a service that runs: what is routed where, and what is ended or started again."""
 
 import asyncio
-import threading
 
 import pytest
 
 from bezel_localcloud.services.cloud_run.runtime.upstream import passes
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec
-from localcloud_support.client import RUNTIME, SERVICES, is_alive, until
+from localcloud_support.client import RUNTIME, SERVICES, Client, is_alive, until
+from localcloud_support.held_requests import SentRequest, held_request
 
 pytestmark = pytest.mark.slow
 
@@ -80,21 +80,16 @@ def test_a_retired_revisions_instance_ends_when_its_last_request_does(cloud, ser
     until(lambda: not is_alive(pid))
 
 
-def test_requests_of_a_retired_revision_are_answered_to_the_last(cloud, service):
+def test_requests_of_a_retired_revision_are_answered_to_the_last(cloud, service, tmp_path):
     narrow = {"maxInstanceRequestConcurrency": 1}
     service(cloud.template("--a=1", **narrow))
     front = cloud.front("scaled")
-    answers = []
-    ask = [
-        threading.Thread(target=lambda: answers.append(front.get("/wait?s=0.4").json()["arguments"])) for _ in range(2)
-    ]
-    for thread in ask:
-        thread.start()
-    cloud.update("scaled", cloud.template("--a=2", **narrow))
-    assert arguments(cloud) == ["--a=2"]
-    for thread in ask:
-        thread.join()
-    assert answers == [["--a=1"], ["--a=1"]]
+    with held_request(front, tmp_path / "pipe") as first:
+        second = SentRequest(cloud, front)
+        cloud.update("scaled", cloud.template("--a=2", **narrow))
+        assert arguments(cloud) == ["--a=2"]
+        assert not second.is_answered()
+    assert first.result(60).json()["arguments"] == second.response()["arguments"] == ["--a=1"]
 
 
 def test_a_container_that_never_answers_its_probe_fails(cloud, service):
@@ -111,9 +106,10 @@ def test_an_instance_that_fails_its_liveness_probe_is_replaced(cloud, service):
     template["containers"][0]["livenessProbe"] = probe
     template["scaling"] = {"minInstanceCount": 1, "maxInstanceCount": 1}
     service(template)
-    pid = cloud.front("scaled").get("/hang-up").json()["pid"]
+    front = cloud.front("scaled")
+    pid = front.get("/hang-up").json()["pid"]
     until(lambda: not is_alive(pid))
-    assert until(lambda: cloud.front("scaled").get("/").json().get("pid")) != pid
+    assert until(lambda: (answer := front.get("/")).is_success and answer.json()["pid"]) != pid
 
 
 def test_a_service_level_minimum_starts_instances_without_a_new_revision(cloud, service):
@@ -128,17 +124,15 @@ def test_a_service_level_minimum_starts_instances_without_a_new_revision(cloud, 
     until(lambda: len(cloud.log("scaled", "AND " + begins)) == 2)
 
 
-def test_where_no_further_instance_may_start_the_queue_ends_with_429(cloud, service):
-    service(cloud.template(maxInstanceRequestConcurrency=1))
+def test_where_no_further_instance_may_start_the_queue_ends_with_429(own_daemon, tmp_path):
+    cloud = Client(own_daemon(queue=0.2))
+    cloud.prepare()
+    cloud.create("scaled", cloud.template(maxInstanceRequestConcurrency=1))
     front = cloud.front("scaled")
-    answers = []
-    threads = [threading.Thread(target=lambda: answers.append(front.get("/wait?s=1.5").status_code)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [200, 429]
-    assert front.get("/").status_code == 200
+    with held_request(front, tmp_path / "pipe") as first:
+        assert front.get("/").status_code == 429
+    assert first.result(60).status_code == 200
+    until(lambda: front.get("/").status_code == 200)
     entries = until(lambda: cloud.log("scaled", "httpRequest.status=429"))
     text = "The request was aborted because there was no available instance."
     assert (entries[0]["severity"], entries[0]["textPayload"].startswith(text)) == ("WARNING", True)

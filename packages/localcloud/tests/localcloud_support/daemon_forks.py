@@ -36,13 +36,21 @@ class DaemonForks:
     ) -> None:
         self._process.communicate(timeout=SECONDS)
 
-    def start(self, directory: Path, speed: float = 10_000, idle: float = 900) -> Endpoint:
-        """Start a daemon of a directory; one that was killed just now ends first."""
+    def start(self, directory: Path, speed: float = 10_000, idle: float = 900, queue: float | None = None) -> Endpoint:
+        """Start a daemon of a directory; one that was killed just now ends first.
+
+        Args:
+            directory: Its directory.
+            speed: Its speed.
+            idle: Seconds that an idle instance keeps running.
+            queue: Seconds that a request waits for a place; None for longer than any test.
+        """
         layout = Paths(directory.resolve())
         layout.create()
         write_keys(layout.root)
         until(lambda: not is_locked(layout.daemon_lock), SECONDS)
-        order = {"directory": str(layout.root), "log": str(layout.daemon_log), "speed": speed, "idle": idle}
+        order = {"directory": str(layout.root), "log": str(layout.daemon_log)}
+        order |= {"speed": speed, "idle": idle} | ({} if queue is None else {"queue": queue})
         order["variables"] = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         assert self._process.stdin is not None
         assert self._process.stdout is not None

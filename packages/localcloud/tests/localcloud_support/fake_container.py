@@ -2,9 +2,10 @@
 
 --exit=N ends at once with a status; --tell=NAME,NAME prints variables first; --fails-until=N, of a job's task, ends at
 once, and well from attempt N on; --killed=FILE is killed as often as the file has bytes; --silent never listens;
---last-words=TEXT is printed at SIGTERM; --boot=S waits S seconds before it listens; --starts-in=S tells that its start
-took S seconds of the platform, as a simulated server does. It speaks HTTP by hand, one exchange a connection: importing
-a server would take longer than most tests.
+--last-words=TEXT is printed at SIGTERM; --boot=S waits S seconds before it listens, --reads=PIPE until a writer has
+opened the named pipe and closed it; --starts-in=S tells that its start took S seconds of the platform, as a simulated
+server does. A request for /read=PIPE is answered once a writer has opened the pipe and closed it (`held_requests`). It
+speaks HTTP by hand, one exchange a connection: importing a server would take longer than most tests.
 """
 
 import json
@@ -42,7 +43,18 @@ def allow_next_event():
         NEXT.notify_all()
 
 
-ACTIONS = {"/go": GO.set, "/hang-up": UNHEALTHY.set, "/next": allow_next_event}
+def read_pipe(path):
+    with open(path) as pipe:  # noqa: PTH123 - pathlib is slow to import
+        pipe.read()
+
+
+# By what a path has before "=", of what it has after it.
+BEFORE = {
+    "/wait?s": lambda seconds: time.sleep(float(seconds)),
+    "/say?line": lambda line: print(line, flush=True),
+    "/read": read_pipe,
+}
+ACTIONS = {"/go": GO.set, "/next": allow_next_event}
 
 
 def serve(connection):
@@ -67,10 +79,8 @@ def answer(connection, method, path, headers, body):
         return
     if path != "/health":
         SERVED.append(path)
-    if path.startswith("/wait"):
-        time.sleep(float(path.partition("=")[2] or 1))
-    if path.startswith("/say"):
-        print(path.partition("=")[2], flush=True)
+    kind, _, value = path.partition("=")
+    BEFORE.get(kind, bool)(value)
     ACTIONS.get(path, bool)()
     if path == "/child":
         CHILDREN.append(subprocess.Popen(["sleep", "60"]).pid)
@@ -93,6 +103,8 @@ def answer(connection, method, path, headers, body):
     content = json.dumps(seen).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
     connection.sendall(head.encode() + content)
+    if path == "/hang-up":  # not before it is answered: a probe would end the container meanwhile
+        UNHEALTHY.set()
 
 
 def stream(connection, *, breaks):
@@ -132,6 +144,8 @@ if __name__ == "__main__":
     if "last-words" in OPTIONS:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(OPTIONS["last-words"], flush=True)))
     time.sleep(float(OPTIONS.get("boot", 0)))
+    if "reads" in OPTIONS:
+        read_pipe(OPTIONS["reads"])
     if "silent" in OPTIONS:
         time.sleep(3600)
     if "starts-in" in OPTIONS:

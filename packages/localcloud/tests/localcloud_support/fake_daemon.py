@@ -24,6 +24,8 @@ from bezel_localcloud.services.cloud_run.runtime.container_command import (
 )
 
 FAKE = Path(__file__).with_name("fake_container.py")
+# That a request waits for a place: longer than any test holds the only one, however busy this machine is.
+QUEUE_SECONDS = 60.0
 # What a daemon loads late, beside the modules of its services.
 LATE = ("bezel_localcloud.control_api", "bezel_localcloud.http.multipart", "httptools", "uvicorn.lifespan.off")
 
@@ -33,9 +35,9 @@ def launch_fake(container: ContainerLaunch) -> Command:
     return Command(argv, environment_of(container))
 
 
-def run_daemon(directory: Path, speed: float, idle: float) -> None:
+def run_daemon(directory: Path, speed: float, idle: float, queue: float = QUEUE_SECONDS) -> None:
     """Serve until it is stopped."""
-    timing = InstanceTiming(speed, idle, machine_seconds=5.0, queue_seconds=1.0)
+    timing = InstanceTiming(speed, idle, machine_seconds=5.0, queue_seconds=queue)
     try:
         serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
     except UserError as error:
@@ -69,7 +71,7 @@ def fork_daemons() -> None:
         os.chdir(order["directory"])
         os.environ.clear()
         os.environ.update(order["variables"])
-        run_daemon(Path(order["directory"]), order["speed"], order["idle"])
+        run_daemon(Path(order["directory"]), order["speed"], order["idle"], order.get("queue", QUEUE_SECONDS))
         return
 
 
