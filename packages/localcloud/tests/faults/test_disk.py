@@ -1,8 +1,10 @@
 """A disk that is full: the caller sees it in Google's shape, nothing is half written, and with room it continues."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,10 +70,13 @@ def test_a_full_disk_is_reported_and_changes_nothing(client: Client) -> None:
     assert read(client, "kept.txt").text == "after"
 
 
-def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(client: Client) -> None:
+def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(client: Client, tmp_path: Path) -> None:
     client.prepare()
-    answer = client.post(SERVICES, {"template": client.template("--boot=2")}, serviceId="late")
-    fill(client, full=True)
+    os.mkfifo(tmp_path / "pipe")
+    template = client.template(f"--reads={tmp_path / 'pipe'}")
+    answer = client.post(SERVICES, {"template": template}, serviceId="late")
+    with (tmp_path / "pipe").open("w"):  # the container has begun, and listens once this is closed
+        fill(client, full=True)
     operation = answer.json()["name"]
     log = client.endpoint.directory / "logs" / "daemon.log"
     until(lambda: "waits for room" in log.read_text())
