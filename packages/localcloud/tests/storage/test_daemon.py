@@ -53,7 +53,7 @@ def test_a_kill_in_the_middle_leaves_the_old_object(shelf, own_daemon, kind):
     part = os.urandom(1 << 20)
     for name in ("a", "b"):
         shelf.http.post(UPLOAD, params={"uploadType": "media", "name": name}, content=part)
-    sent = threading.Event()
+    sent, killed = threading.Event(), threading.Event()
 
     def endless():
         for _ in range(100_000):
@@ -65,7 +65,7 @@ def test_a_kill_in_the_middle_leaves_the_old_object(shelf, own_daemon, kind):
             try:
                 if kind == "compose":
                     sent.set()
-                    while True:
+                    while not killed.is_set():  # else the next daemon, at the same address, would get them too
                         sources = {"sourceObjects": [{"name": name} for name in "ab" * 16]}
                         client.post(f"{OBJECTS}/whole/compose", json=sources, timeout=30)
                 elif kind == "part":
@@ -78,6 +78,7 @@ def test_a_kill_in_the_middle_leaves_the_old_object(shelf, own_daemon, kind):
     sender = threading.Thread(target=send)
     sender.start()
     assert sent.wait(60)
+    killed.set()
     again = killed_and_started_again(shelf, own_daemon)
     sender.join(60)
     sizes = {item["name"]: int(item["size"]) for item in again.get(OBJECTS).json()["items"]}
