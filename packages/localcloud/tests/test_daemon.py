@@ -125,7 +125,7 @@ def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life,
 
 def test_a_deployment_under_way_is_finished_after_a_kill(life, run_daemon):
     control.stop(life)
-    client = Client(run_daemon(speed=1))  # five seconds before the container starts
+    client = Client(run_daemon(speed=0.1))  # fifty seconds before the container starts
     begun = client.post(SERVICES, {"template": client.template()}, serviceId="begun").json()
     assert "done" not in begun
     assert client.service("begun")["reconciling"] is True
