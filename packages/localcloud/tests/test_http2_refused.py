@@ -65,6 +65,7 @@ def test_a_stream_of_grpc_ends_while_its_client_still_sends(served_port):
 
 @pytest.mark.parametrize("cut", [0, 1, 3, 10, 23, 24, 30])
 def test_another_request_is_told_to_use_http_1(served_port, cut):
+    served_port.seen.clear()
     sent = PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS, 1, PLAIN)
     first, *middle, last = frames_of_answer(served_port.port, sent[:cut], sent[cut:])
     assert first == (SETTINGS, 0, 0, b"")
