@@ -70,7 +70,8 @@ def test_callers_with_an_identity_reach_the_node_and_nobody_else_does(world):
     uri = created["response"]["uri"]
     assert plain.get(f"{uri}/v1/models").status_code == 403
     assert plain.get(f"{uri}/v1/models", headers={"Authorization": "Bearer planted"}).status_code == 401
-    assert [request.target for request in node.seen] == ["/health"]
+    # A startup probe that this machine answers too late is sent again.
+    assert {request.target for request in node.seen} == {"/health"}
     with world.client.front("front") as caller:
         token = caller.headers["Authorization"].split(".")[1]
         assert caller.get("/v1/models?x=1").json()["node"] == node.address
@@ -80,7 +81,8 @@ def test_callers_with_an_identity_reach_the_node_and_nobody_else_does(world):
             assert next(pieces) == "data: first\n\n"
             node.go.set()
             assert next(pieces) == "data: second\n\n"
-    assert [request.target for request in node.seen] == ["/health", "/v1/models?x=1", "/v1/stream"]
+    asked = [request.target for request in node.seen if request.target != "/health"]
+    assert asked == ["/v1/models?x=1", "/v1/stream"]
     assert token not in repr(node.seen)
     node.close()
     world.client.remove("front")
