@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+import socket
 import time
 
 from door_support.running import CHAT, running_door
@@ -34,9 +35,10 @@ def run(data, *more):
 
     async def inside():
         async with running_door(script) as door:
-            reader, writer = await door.connect()
-            for piece in (data(door), *more):
-                writer.write(piece)
+            # Sent before the loop sees the connection: a stall between the two would be a caller without a request.
+            sock = socket.create_connection(("127.0.0.1", door.port))
+            sock.sendall(data(door) + b"".join(more))
+            reader, writer = await asyncio.open_connection(sock=sock)
             answer = await reader.read()
             writer.close()
             return answer, len(door.received)
