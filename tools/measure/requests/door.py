@@ -28,10 +28,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
+from bezel_base.loopback.listeners import free_port
 from bezel_door.archive import door_archive, packed_archive
 from bezel_door.key_file import Key, create_key_text, hash_key, key_id, write_keys
 from door_support.fake_google import FakeGoogle
-from door_support.running import MADE, free_port
+from door_support.running import MADE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,6 +17,7 @@ from door_support.fake_google import FakeGoogle
 
 CHAT = "/v1/chat/completions"
 MADE = datetime(2026, 11, 29, tzinfo=UTC)
+BEGINNING = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -86,7 +87,12 @@ class RunningDoor:
     keys: dict = field(default_factory=dict)
     task: asyncio.Task | None = None
     later: float = 0.0
-    """Seconds by which the door's clock is ahead."""
+    """Seconds that the door's clock has passed beside the real ones."""
+    _began: float = field(default_factory=time.monotonic)
+
+    def time(self):
+        """The door's clock: it begins with a minute, so that no limit of a minute or a day starts anew in a test."""
+        return BEGINNING.timestamp() + time.monotonic() - self._began + self.later
 
     def set_keys(self, **changes):
         """The one key with these limits, and what else is in `keys`."""
@@ -103,12 +109,10 @@ class RunningDoor:
         return sum(line.get("path") == path for line in self.lines)
 
     async def wait(self, condition):
-        """Let the loop turn until a condition holds."""
-        for _ in range(100_000):
-            if condition():
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("the condition does not hold")
+        """Let the loop turn until a condition holds, which a thread of the door may bring about."""
+        async with asyncio.timeout(60):
+            while not condition():  # noqa: ASYNC110 - nothing tells when it holds
+                await asyncio.sleep(0)
 
     async def connect(self):
         return await asyncio.open_connection("127.0.0.1", self.port)
@@ -163,12 +167,15 @@ async def read_answer(reader):
     return Answer(int(line.split()[1]), headers, body)
 
 
-def free_port() -> int:
-    """A port that no outgoing connection gets before the door has it: below the kernel's range for these."""
+def reserve_port() -> socket.socket:
+    """A port below those of outgoing connections, bound: until the door listens nothing else draws it."""
     while True:
-        with suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", 10_000 + secrets.randbelow(22_000)))
-            return probe.getsockname()[1]
+        drawn = socket.socket()
+        with suppress(OSError):
+            drawn.bind(("127.0.0.1", 10_000 + secrets.randbelow(22_000)))
+            drawn.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return drawn
+        drawn.close()
 
 
 @asynccontextmanager
@@ -192,7 +199,8 @@ async def running_door(script, **limits):
 
     async with FakeGoogle() as google:
         upstream = await asyncio.start_server(accept, "127.0.0.1", 0)
-        port = free_port()
+        drawn = reserve_port()
+        port = drawn.getsockname()[1]
         door = RunningDoor(port, google, create_key_text(), upstream)
         doors.append(door)
         door.set_keys(**limits)
@@ -209,9 +217,10 @@ async def running_door(script, **limits):
             door.lines.append(json.loads(line))
             ready.set()
 
-        process = Door(google.environment() | variables, RequestLog(log), lambda: time.time() + door.later)
+        process = Door(google.environment() | variables, RequestLog(log), door.time)
         door.task = asyncio.create_task(process.serve(door.stop))
         await asyncio.wait([asyncio.create_task(ready.wait()), door.task], return_when=asyncio.FIRST_COMPLETED)
+        drawn.close()
         try:
             yield door
         finally:
