@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.e2e import steady_client
 from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, FaultHarness, error_text
-from tests.support.e2e.kill_points import KillHarness
+from tests.support.e2e.kill_points import HOLD, KillHarness
 from tests.support.e2e.rehearsal import Rehearsal
 from tests.support.e2e.steady_client import SteadyClient
 
@@ -112,10 +112,14 @@ def test_a_client_sees_nothing_of_a_rollout(stage: FaultHarness) -> None:
 def test_a_rollout_killed_under_its_check_is_continued(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
-    process = stage.rehearsal.start("up", "l4-qat")
-    stage.rehearsal.kill_engine(process, when="ShortBenchmark vllm-benchmark")
-    assert traffic(stage) == (before, after(before))
-    assert serving_in_the_outputs(stage) == before
+    with stage.rehearsal.api() as api:
+        # The first makes the revision; the next one, which moves the traffic, waits: it may come before the kill.
+        assert api.put(HOLD, json={"method": "PATCH", "path": PATH, "nth": 2, "when": "before"}).is_success
+        process = stage.rehearsal.start("up", "l4-qat")
+        stage.rehearsal.kill_engine(process, when="ShortBenchmark vllm-benchmark")
+        assert traffic(stage) == (before, after(before))
+        assert serving_in_the_outputs(stage) == before
+        assert api.delete(HOLD, params={"drop": 1}).is_success
     stage.settle()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)
