@@ -133,8 +133,10 @@ class SetupHarness:
             raise AssertionError(f"never printed {text!r}:\n{''.join(lines)}")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         engines = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "pulumi"]
-        for pid in (process.pid, *engines):
-            os.kill(pid, signal.SIGKILL)
+        # Stopped first: an engine that sees the command die may end by itself.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (process.pid, *engines):
+                os.kill(pid, number)
         process.communicate(timeout=SECONDS)
 
     def put(self, name: str, content: str = "{}") -> None:
