@@ -51,6 +51,7 @@ def test_callers_lose_no_stream_once_a_region_is_known_dead(two: RegionsStack) -
     with two.callers() as callers:
         callers.wait_for_whole_streams()
         since = now()
+        is_up = time.monotonic()
         two.fault("region-down", region=A)
         is_down = time.monotonic()
         # Longer than outlier detection alone would leave it out.
@@ -59,8 +60,10 @@ def test_callers_lose_no_stream_once_a_region_is_known_dead(two: RegionsStack) -
         assert two.serving_regions() == {B}
         assert two.request_counts(since)[B] >= callers.count
         lost = callers.failures()
-        assert 0 < len([each for each in lost if each.began < is_down]) <= callers.count, "those in flight there"
-        assert [each for each in lost if each.began > is_down + detection] == []
+        assert [each for each in lost if each.began < is_down], "those in flight there"
+        assert len([each for each in lost if each.began < is_up]) <= callers.count, "each caller has one at a time"
+        is_known = is_down + detection + callers.stalled_seconds(is_down)
+        assert [each for each in lost if each.began > is_known] == []
         two.mend()
         until(lambda: two.serving_regions() == {A, B}, 60)
         since = now()

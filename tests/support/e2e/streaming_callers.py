@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from localcloud_support.client import until
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0
 _TOKENS = 16
+_LONG_PAUSE_SECONDS = 0.5  # 64 callers end some hundred streams in it
 _WHOLE = b"data: [DONE]\n\n"
 
 
@@ -108,6 +110,12 @@ class StreamingCallers:
     def wait_for_whole_streams(self, since: float = 0.0) -> None:
         """Wait until each caller could have had a whole stream that began since then."""
         until(lambda: sum(not each.failure and each.began > since for each in self.streams) >= self.count, SECONDS)
+
+    def stalled_seconds(self, since: float) -> float:
+        """How long no stream ended since then, in pauses that only a machine without time for any of them makes."""
+        ends = [since, *sorted(stream.ended for stream in self.streams if stream.ended > since)]
+        pauses = (later - earlier for earlier, later in pairwise(ends))
+        return sum(pause for pause in pauses if pause > _LONG_PAUSE_SECONDS)
 
     def bursts(self, pause: float) -> list[list[Stream]]:
         """The failures, apart where none ended for so many seconds."""
