@@ -4,8 +4,7 @@ The simulated server and a real one pass the same checks: BEZEL_REAL_VLLM names 
 test_real_vllm.py); without it that half is skipped.
 """
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +12,12 @@ import pytest
 
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
 from simulated_vllm_support.process import NAME, simulated_vllm
-from tests.support.operations.mixed_load import Client, Truth, at_once, join_threads
+from tests.support.operations.mixed_load import Client, Stalls, Truth, at_once, join_threads
 from tests.support.real_vllm import TIMEOUT, real_vllm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 SEQUENCES, MOST = 8, 20
+MOST_STALLED = 0.1  # seconds; the answers whose times are compared take five times as long
 OPTIONS = ("--enable-prompt-tokens-details", f"--max-num-queued-reqs={MOST}")
 
 
@@ -52,17 +52,37 @@ class Window:
         return {figure.name: figure for figure in figures_of(self.last, self.first)}
 
 
+def measure(client: Client, load: Callable[[], bool]) -> tuple[Window, dict[str, Figure]]:
+    """A load and its figures; done again, twice at most, where this machine stalled meanwhile.
+
+    Args:
+        client: The client.
+        load: Sends the load; False where the machine was too slow for the load that was meant.
+    """
+    for _ in range(3):
+        window = Window(client)
+        with Stalls() as stalls:
+            is_as_meant = load()
+            figures = window.end()
+        if is_as_meant and stalls.longest < MOST_STALLED:
+            break
+    return window, figures
+
+
 def test_each_mean_is_the_one_that_clients_see_among_answers_of_one_token(client: Client) -> None:
-    window = Window(client)
-    for number in range(5):
-        client.stream(prompt=f"Tell {number}", max_tokens=200)
-        for _ in range(3):
-            client.stream(prompt=f"Ask {number}", max_tokens=1)
-    client.stream(max_tokens=200, n=3)
-    client.stream(prompt=["One and two", "Three or four"], max_tokens=200)
-    client.stream(max_tokens=800, leave_after=3)
-    assert client.whole(prompt="word " * 9000, max_tokens=4)["error"]
-    figures, truth = window.end(), window.truth
+    def load() -> bool:
+        for number in range(5):
+            client.stream(prompt=f"Tell {number}", max_tokens=200)
+            for _ in range(3):
+                client.stream(prompt=f"Ask {number}", max_tokens=1)
+        client.stream(max_tokens=200, n=3)
+        client.stream(prompt=["One and two", "Three or four"], max_tokens=200)
+        client.stream(max_tokens=800, leave_after=3)
+        assert client.whole(prompt="word " * 9000, max_tokens=4)["error"]
+        return True
+
+    window, figures = measure(client, load)
+    truth = window.truth
     naive = sum(one.span / max(1, one.tokens - 1) for one in truth.sequences) / len(truth.sequences)
     tpot = figures["tpot"].value
     assert tpot == pytest.approx(truth.tpot, rel=0.4)
@@ -97,15 +117,22 @@ def test_prompts_count_once_for_each_answer_and_their_cached_part_is_known(clien
 
 
 def test_a_queue_is_seen_while_it_waits_and_its_time_afterwards(client: Client) -> None:
-    window = Window(client)
-    threads = at_once(*[partial(client.stream, prompt=f"Long {number}", max_tokens=600) for number in range(12)])
-    deadline, now = time.monotonic() + 60, dict[str, float | None]()
-    while (now.get("running"), now.get("waiting")) != (SEQUENCES, 12 - SEQUENCES):
-        assert time.monotonic() < deadline, now
-        now = {figure.name: figure.value for figure in figures_of(client.sample())}
-    assert now["kv_cache_usage"]
-    join_threads(threads)
-    figures, truth = window.end(), window.truth
+    queued: dict[str, float | None] = {}
+
+    def load() -> bool:
+        threads = at_once(*[partial(client.stream, prompt=f"Long {number}", max_tokens=600) for number in range(12)])
+        while any(thread.is_alive() for thread in threads):
+            now = {figure.name: figure.value for figure in figures_of(client.sample())}
+            if (now["running"], now["waiting"]) == (SEQUENCES, 12 - SEQUENCES):
+                queued.update(now)
+                break
+        join_threads(threads)
+        return bool(queued)
+
+    window, figures = measure(client, load)
+    truth = window.truth
+    assert (queued["running"], queued["waiting"]) == (SEQUENCES, 12 - SEQUENCES)
+    assert queued["kv_cache_usage"]
     assert (figures["running"].value, figures["waiting"].value, figures["kv_cache_usage"].value) == (0, 0, 0)
     first = sorted(one.arrivals[0] for one in truth.sequences)
     waited = sum(first[SEQUENCES:]) / 12  # of the mean over 12, what those who waited add
@@ -113,22 +140,27 @@ def test_a_queue_is_seen_while_it_waits_and_its_time_afterwards(client: Client) 
 
 
 def test_refused_calls_lower_the_share_of_success_as_clients_count_it(client: Client) -> None:
-    window = Window(client)
-    client.whole(max_tokens=2, n=6)
-    threads = at_once(*[partial(client.stream, prompt=f"Many {number}", max_tokens=150) for number in range(MOST + 8)])
-    join_threads(threads)
-    figures, statuses = window.end(), window.truth.statuses
+    def load() -> bool:
+        client.whole(max_tokens=2, n=6)
+        calls = [partial(client.stream, prompt=f"Many {number}", max_tokens=150) for number in range(MOST + 8)]
+        join_threads(at_once(*calls))
+        return 503 in client.truth.statuses
+
+    window, figures = measure(client, load)
+    statuses = window.truth.statuses
     assert statuses.count(503) > 0
     assert figures["success_rate"].value == pytest.approx(statuses.count(200) / len(statuses))
     assert figures["requests_rate"].value == pytest.approx(len(statuses) / window.seconds)
 
 
 def test_beam_searches_do_not_sink_a_mean(client: Client) -> None:
-    window = Window(client)
-    for _ in range(2):
-        client.stream(prompt="Beside it", max_tokens=200)
-    client.whole(prompt="Search", max_tokens=5, n=3, use_beam_search=True)
-    figures = window.end()
+    def load() -> bool:
+        for _ in range(2):
+            client.stream(prompt="Beside it", max_tokens=200)
+        client.whole(prompt="Search", max_tokens=5, n=3, use_beam_search=True)
+        return True
+
+    window, figures = measure(client, load)
     gained = window.last.sums["vllm:request_params_n_count"] - window.first.sums["vllm:request_params_n_count"]
     assert gained == 2 + 1 + 4 * 3
     assert figures["ttft"].value is figures["queue_time"].value is None

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
@@ -18,6 +18,8 @@ from bezel.operations.vllm_metrics.sample import Sample, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_LOOK_SECONDS = 0.02
 
 
 @dataclass
@@ -151,3 +153,30 @@ def join_threads(threads: list[threading.Thread]) -> None:
     for thread in threads:
         thread.join(300)
         assert not thread.is_alive()
+
+
+class Stalls:
+    """What this process was held up while the context lasted: it adds to the times that its clients measure.
+
+    Attributes:
+        longest: Seconds that a thread woke too late, at worst.
+    """
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        before = time.monotonic()
+        while not self._is_over.wait(_LOOK_SECONDS):
+            now = time.monotonic()
+            self.longest, before = max(self.longest, now - before - _LOOK_SECONDS), now
