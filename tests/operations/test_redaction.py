@@ -1,5 +1,6 @@
 """Text from outside: no credential of any known form survives, no control character does, and vLLM's own lines stay."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,8 @@ def test_any_text_is_bounded_and_cleaned_once(text: str, limit: int) -> None:
     assert redact(printable(once)) == redact(printable(redact(printable(once))))
 
 
-@pytest.mark.timeout(5)
 @pytest.mark.parametrize("piece", ["hf_", "eyJa.", "://a:", "-----BEGIN ", "password=[", "A" * 60, "\x1b]", "token: '"])
 def test_a_long_line_is_read_in_linear_time(piece: str) -> None:
+    before = time.thread_time()
     clean_text(piece * 100_000, 2000)
+    assert time.thread_time() - before < 5  # of the processor: a machine that stalls does not count
