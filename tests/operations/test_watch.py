@@ -14,12 +14,15 @@ import pytest
 
 from bezel.operations.context import NotDeployedError
 from bezel.operations.watch.page import WIDTH, Watch, WatchArguments, watch
+from bezel_base.ending_signals import INTERRUPTED
 from tests.support.operations.deployed import SERVICE, Deployed, live_service
 from tests.support.operations.model_server import ModelServer
 from tests.support.rest.fake_google import Answer
 
 METRICS = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt").read_text()
 SECONDS = 60.0
+PAGE_SECONDS = 3.0
+"""Time of a page to its end after Ctrl-C."""
 
 
 def page(cloud: Deployed, **arguments: Any) -> Watch:
@@ -111,11 +114,14 @@ def test_a_terminal_shows_page_after_page_until_ctrl_c(cloud: Deployed) -> None:
         while shown.count(b"TTFT") < 2:
             assert time.monotonic() < end, shown
             shown += os.read(ours, 65536)
+        sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         while b"\x1b[?25h" not in shown:  # the cursor is shown again
             assert time.monotonic() < end, shown
             shown += os.read(ours, 65536)
-        assert process.wait(SECONDS) == 0
+        code = process.wait(SECONDS)
+        # A page that a busy machine does not end in its time is cut, as by a second Ctrl-C.
+        assert code == 0 or (code == INTERRUPTED and time.monotonic() - sent > PAGE_SECONDS)
     finally:
         process.kill()
         process.wait()
