@@ -85,7 +85,9 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
         # A second signal ends the process at once.
         signal.signal(number, before[number])
 
-    before = {int(number): signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, once)
     try:
         yield
     finally:
