@@ -95,16 +95,15 @@ def test_a_renewal_that_takes_its_time_stalls_nobody() -> None:
     def fetch() -> Fetched:
         name = next(tokens)
         if name == "b":
-            let_go.wait(10)
+            let_go.wait(60)
             renewed.set()
         return Fetched({"Authorization": name}, 0.0 if name == "a" else 3600.0)
 
     source = RenewedHeaders(fetch)
-    began = time.monotonic()
     assert source()["Authorization"] == "a"
-    assert time.monotonic() - began < 5
+    assert not renewed.is_set()
     let_go.set()
-    assert renewed.wait(10)
-    deadline = time.monotonic() + 10
+    assert renewed.wait(60)
+    deadline = time.monotonic() + 60
     while source()["Authorization"] == "a":
         assert time.monotonic() < deadline

@@ -74,5 +74,5 @@ def counting(server: TokenServer) -> Iterator[TokenServer]:
         yield server
     finally:
         listening.shutdown()
-        thread.join(5)
+        thread.join()
         listening.server_close()
