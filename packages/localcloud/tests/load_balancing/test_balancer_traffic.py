@@ -16,13 +16,15 @@ from localcloud_support.client import PARENT, Client, is_alive, until
 from localcloud_support.stream_load import StreamLoad
 
 pytestmark = pytest.mark.slow  # services in two regions behind it
-OUTLIERS = {"consecutiveGatewayFailure": 3, "baseEjectionTime": {"seconds": 60_000}, "interval": {"seconds": 1}}
+OUTLIERS = {"consecutiveGatewayFailure": 3, "interval": {"seconds": 1}}
+# An ejection that lasts longer than a test, and one that is over after a second; the clock is 10,000 times as fast.
+LONG, SHORT = (OUTLIERS | {"baseEjectionTime": {"seconds": seconds}} for seconds in (10_000_000, 10_000))
 
 
 @pytest.fixture(scope="module")
 def balancer(tmp_path_factory, daemon_forks):
     directory = tmp_path_factory.mktemp("balancer")
-    yield Balanced(Client(daemon_forks.start(directory, queue=1.0)), OUTLIERS)
+    yield Balanced(Client(daemon_forks.start(directory, queue=1.0)), LONG)
     control.stop(directory)
 
 
@@ -72,8 +74,12 @@ def test_a_dead_region_is_ejected_after_its_failures_and_returns(balancer):
                 none = drained.get("/x")
                 assert (none.status_code, none.text) == (503, "no healthy upstream")
         assert balancer.region_of(client) == (200, FAR), "it stays out of use for its time"
+        readmit(balancer, SHORT)
+        with balancer.fault("region-down", region=NEAR):
+            assert [client.get("/x").status_code for _ in range(3)] == [502] * 3
         until(lambda: balancer.shares()[NEAR] == 1)
         assert balancer.region_of(client) == (200, NEAR)
+        readmit(balancer)
 
 
 def test_streams_of_a_dead_region_break_and_no_later_one_does(balancer):
@@ -228,9 +234,9 @@ def change(balancer, resource, body):
     assert balancer.client.patch(path, body | {"fingerprint": fingerprint}).status_code == 200
 
 
-def readmit(balancer):
-    """Have every region in use again: the balancer forgets ejections, which take longer each time."""
-    for detection in (None, OUTLIERS):
+def readmit(balancer, outliers=LONG):
+    """Have every region in use again, as the balancer forgets its ejections, and the next one last as long as asked."""
+    for detection in (None, outliers):
         change(balancer, "backendServices/be", {"outlierDetection": detection})
         assert balancer.shares()[NEAR] == 1
 
