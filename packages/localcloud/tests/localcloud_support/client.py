@@ -41,11 +41,12 @@ def is_alive(pid: int) -> bool:
 
 
 def until(condition, seconds: float = 60.0):
-    """What a condition yields once it is true."""
-    deadline = time.monotonic() + seconds
+    """What a condition yields once it is true; it is asked less often the longer it takes."""
+    began = time.monotonic()
     while not (result := condition()):
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.01)
+        waited = time.monotonic() - began
+        assert waited < seconds, "condition not met in time"
+        time.sleep(min(0.01 + waited / 50, 0.05))
     return result
 
 

@@ -37,7 +37,7 @@ def launch_fake(container: ContainerLaunch) -> Command:
 
 def run_daemon(directory: Path, speed: float, idle: float, queue: float = QUEUE_SECONDS) -> None:
     """Serve until it is stopped."""
-    timing = InstanceTiming(speed, idle, machine_seconds=5.0, queue_seconds=queue)
+    timing = InstanceTiming(speed, idle, machine_seconds=10.0, queue_seconds=queue)
     try:
         serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
     except UserError as error:
