@@ -20,7 +20,7 @@ DOMAIN = "llm.acme.example"
 
 
 def ask(place: ConnectTo, domain: str = DOMAIN) -> str:
-    with place.client(5.0) as client:
+    with place.client(60.0) as client:
         return client.get(f"https://{domain}/v1/models", headers={"Authorization": "Bearer it"}).text
 
 

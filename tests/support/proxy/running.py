@@ -127,7 +127,7 @@ class Proxy:
 
 @asynccontextmanager
 async def running_proxy(
-    script: Script, *, wait: float = 5.0, token: bool = True, clock: Callable[[], float] = time.monotonic
+    script: Script, *, wait: float = 60.0, token: bool = True, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[Proxy]:
     """A proxy in front of a server whose every request goes to the script."""
     proxies: list[Proxy] = []
@@ -153,7 +153,7 @@ async def running_proxy(
     async with Upstream(f"http://127.0.0.1:{upstream_port}", identity, wait_seconds=wait, clock=clock) as upstream:
         sockets = listeners(0)
         port = sockets[0].getsockname()[1]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
             proxy = Proxy(port, client, tokens, upstream_port)
             proxy.server, proxy.accepted = server, accept
             proxies.append(proxy)
