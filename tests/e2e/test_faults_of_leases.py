@@ -8,7 +8,8 @@ import pytest
 
 from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.fault_harness import check_golden, error_text, normalize, without_preview
-from tests.support.e2e.lease_harness import LeaseFaultHarness
+from tests.support.e2e.lease_harness import STACK, LeaseFaultHarness
+from tests.support.e2e.rehearsal import SECONDS as RUN_SECONDS
 from tests.support.e2e.rehearsal import Run
 
 AGAIN = "once it is mended the next `up` leases one machine, and is green"
@@ -64,10 +65,15 @@ def test_where_no_zone_gives_a_machine_nothing_is_left(stage: LeaseFaultHarness,
 def test_a_long_deletion_is_waited_for_before_a_request(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command, before = stage.add("lease-slow-delete"), stage.request_count()
-    run = stage.deploy_one()
-    assert stage.request_count() == before + 1
-    waits = re.search(r"waiting for the deletion: us-east5-a DELETING; \d+ (s|min), \d+ min left", run.text)
-    assert waits, run.text
+    stage.add("lease-slow-delete", seconds=10**9)  # until somebody waits
+    process = stage.rehearsal.start("up", STACK, *without_preview())
+    assert process.stdout is not None
+    waiting = r"waiting for the deletion: us-east5-a DELETING; \d+ (s|min), \d+ min left"
+    waits = next((match for line in process.stdout if (match := re.search(waiting, line))), None)
+    stage.clear()
+    rest, _ = process.communicate(timeout=RUN_SECONDS)
+    assert (process.returncode, stage.request_count(), stage.one_lease()) == (0, before + 1, True), rest
+    assert waits, "it waits for no deletion"
     text = f"the deploy is green, and shows what it waits for:\n{re.sub(r'[0-9]+ (s|min)', 'N min', waits[0])}"
     check_golden(
         "lease-slow-delete", command, normalize(text), stage.state(), "there is nothing to mend: the deploy was green"
