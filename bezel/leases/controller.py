@@ -164,7 +164,7 @@ class LeaseController:
 
     def _wait_after_conflict(self, zone: str, desired: DesiredState, memory: Memory, error: ApiError) -> None:
         since = self._conflict_since.setdefault(zone, self.clock.now())
-        if self.clock.since(since) > desired.delete_seconds:
+        if self.clock.since(since) > desired.delete_seconds + self.clock.slack:
             memory.tried[zone] = f"the name is in use by a resource that is not visible: {error.message}"
         self.clock.sleep(CONFLICT_SECONDS)
 

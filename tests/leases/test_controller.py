@@ -218,6 +218,15 @@ def test_a_zone_that_does_not_exist_is_no_reason_not_to_give_back(trial: LeaseHa
     assert trial.remaining() == []
 
 
+@pytest.mark.parametrize(("slack", "zone"), [(0.0, SECOND), (100.0, FIRST)])
+def test_a_name_in_use_is_waited_for_with_the_slack_of_the_clock(trial: LeaseHarness, slack: float, zone: str) -> None:
+    taken = error(409, "The resource already exists", "ALREADY_EXISTS")
+    trial.world.faults.append(answers(15, taken, method="POST", path=FIRST))  # 10 s apart
+    got = trial.run(slack=slack, delete_seconds=100.0)
+    assert got is not None
+    assert got.zone == zone
+
+
 def _late_then_refused():
     """After the request that is stored late, its repeats are refused: the zone looks shut."""
     seen = []

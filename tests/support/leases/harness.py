@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bezel.leases.controller import LeaseController
@@ -73,9 +73,12 @@ class LeaseHarness:
             **more,
         )
 
-    def run(self, goal: Goal = Goal.HEALTHY, spec: LeaseSpec | None = None, **wanted: Any) -> Observation | None:
-        with new_client(self.world.clock) as client:
-            engine = LeaseController(back_end_of(self.kind, client, "acme"), self.world.clock, self.lines.append)
+    def run(
+        self, goal: Goal = Goal.HEALTHY, spec: LeaseSpec | None = None, slack: float = 0.0, **wanted: Any
+    ) -> Observation | None:
+        clock = replace(self.world.clock, slack=slack)
+        with new_client(clock) as client:
+            engine = LeaseController(back_end_of(self.kind, client, "acme"), clock, self.lines.append)
             hourly = {"us-east5-a": 5.4}
             return engine.run(DesiredState(spec or self.spec(), goal, **{"hourly_usd": hourly, **wanted}))
 
