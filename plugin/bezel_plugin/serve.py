@@ -17,6 +17,7 @@ _CALLS = 32  # checks that wait at a time
 def main() -> None:
     """Serve the engine of the first argument until it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
+    parent = os.getppid()  # before the engine has read the port, after which it may end
     from bezel_base.loopback.grpc_async_guard import guard_async_servers
 
     guard_async_servers()
@@ -30,10 +31,10 @@ def main() -> None:
     set_engine_address(engine)
     declare_in_package()
     use_names(schema_names())
-    asyncio.run(_serve(engine))
+    asyncio.run(_serve(engine, parent))
 
 
-async def _serve(engine: str) -> None:
+async def _serve(engine: str, parent: int) -> None:
     import grpc.aio
     from pulumi.runtime.proto import provider_pb2_grpc
 
@@ -50,7 +51,6 @@ async def _serve(engine: str) -> None:
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    parent = os.getppid()
     while os.getppid() == parent:  # noqa: ASYNC110 - nothing tells of a parent's end
         await asyncio.sleep(0.5)
     os._exit(1)
