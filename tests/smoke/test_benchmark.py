@@ -121,8 +121,11 @@ def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
     for name, value in opened_project.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     opened_project.health = [503]
-    with pytest.raises(SmokeError) as caught:
-        run(props(opened_project, deadline_seconds=2.0))
+    for seconds in (2.0, 20.0):  # the second where a busy machine did not answer at the end of the first
+        with pytest.raises(SmokeError) as caught:
+            run(props(opened_project, deadline_seconds=seconds))
+        if "no response" not in str(caught.value):
+            break
     assert "the service answered the benchmark and does not respond after it" in str(caught.value)
     assert "HTTP 503" in str(caught.value)
     assert "Repair: " in str(caught.value)

@@ -35,7 +35,7 @@ def inputs(project: Project, **others: object) -> dict[str, object]:
         "served_model": MODEL,
         "public": False,
         "speculative": False,
-        "deadline_seconds": 5,
+        "deadline_seconds": 60,
         "urn": URN,
     } | others
 
@@ -77,8 +77,8 @@ def test_a_healthy_service_gives_a_verdict_and_stays_as_it_is(project: Project, 
         ({"revision": "llm-00002-def"}, "DIFF_SOME"),
         ({"revision": UNKNOWN}, "DIFF_SOME"),
         ({"min_draft_acceptance": 0.5}, "DIFF_SOME"),
-        ({"deadline_seconds": 6}, "DIFF_SOME"),
-        ({"deadline_seconds": 5.0}, "DIFF_NONE"),
+        ({"deadline_seconds": 61}, "DIFF_SOME"),
+        ({"deadline_seconds": 60.0}, "DIFF_NONE"),
         ({"urn": URN.replace("dev", "renamed")}, "DIFF_NONE"),
         ({"impersonate": None}, "DIFF_NONE"),
     ],
@@ -182,7 +182,7 @@ def test_progress_stands_in_the_row_of_the_resource(project: Project, plugin: Pl
     shown = [(one.message, one.urn, one.ephemeral) for one in plugin.engine.logged]
     waited = [message for message, _, _ in shown if message.startswith("waiting for /health to return 200: HTTP 503")]
     assert len(waited) == 1
-    assert waited[0].endswith("s of 5 s)")
+    assert waited[0].endswith("s of 60 s)")
     assert all(urn == URN and ephemeral for _, urn, ephemeral in shown)
     assert PLANTED not in str(shown)
 
