@@ -25,6 +25,7 @@ from localcloud_support.command_process import (
     run_localcloud,
     variables,
 )
+from localcloud_support.kept_port import kept_port
 
 pytestmark = pytest.mark.slow  # whole processes
 BUCKETS = "/storage/v1/b"
@@ -74,7 +75,8 @@ def test_serve_ends_with_a_signal_and_a_folder_keeps_project_and_data(serve: Ser
     made = request(first.report, token, "POST", BUCKETS, params={"project": "my-project"}, json={"name": "kept"})
     assert made.is_success
     assert first.end(signal.SIGINT) == (0, "")
-    started = localcloud_here(tmp_path, "start", "--dir", "cloud")
+    with kept_port(first.report["base"]):
+        started = localcloud_here(tmp_path, "start", "--dir", "cloud")
     assert started.returncode == 0, started.stderr
     assert "  project   my-project\n" in localcloud_here(tmp_path, "status", "--dir", "cloud").stdout
     assert request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").is_success
@@ -82,7 +84,8 @@ def test_serve_ends_with_a_signal_and_a_folder_keeps_project_and_data(serve: Ser
     assert other.returncode == 2
     assert "holds the project my-project" in other.stderr
     assert localcloud_here(tmp_path, "stop", "--dir", "cloud").returncode == 0
-    again = serve("--dir", "cloud")
+    with kept_port(first.report["base"]):
+        again = serve("--dir", "cloud")
     assert (again.report["project"], again.report["base"]) == ("my-project", first.report["base"])
     assert request(again.report, token, "GET", f"{BUCKETS}/kept").is_success
     assert again.end(signal.SIGTERM) == (0, "")

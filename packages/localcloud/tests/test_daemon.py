@@ -17,6 +17,7 @@ from bezel_localcloud import control
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.paths import fingerprint, package_folders
 from localcloud_support.client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
+from localcloud_support.kept_port import kept_port
 
 pytestmark = pytest.mark.slow
 
@@ -112,8 +113,9 @@ def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life,
     before, pid = client.service("kept"), instance_of(client, "kept")
     inventory = control.inventory(endpoint)
     kill(endpoint)
-    until(lambda: not is_alive(pid))
-    again = start_daemon(life)
+    until(lambda: not is_alive(pid) and not is_alive(endpoint.pid))
+    with kept_port(endpoint.base):
+        again = start_daemon(life)
     assert (again.base, again.pid != endpoint.pid) == (endpoint.base, True)
     # The token from before the kill still holds, for the API and for the front; a tag keeps its address too.
     assert client.service("kept") == before
@@ -129,8 +131,11 @@ def test_a_deployment_under_way_is_finished_after_a_kill(life, run_daemon):
     begun = client.post(SERVICES, {"template": client.template()}, serviceId="begun").json()
     assert "done" not in begun
     assert client.service("begun")["reconciling"] is True
-    kill(control.status(life))
-    run_daemon()
+    killed = control.status(life)
+    kill(killed)
+    until(lambda: not is_alive(killed.pid))
+    with kept_port(killed.base):
+        run_daemon()
     operation = until(lambda: (o := client.get(f"/run/v2/{begun['name']}").json()).get("done") and o)
     assert "error" not in operation
     assert client.service("begun")["terminalCondition"]["state"] == "CONDITION_SUCCEEDED"
@@ -141,7 +146,8 @@ def test_the_first_request_after_a_restart_waits_for_a_cold_start(life, run_daem
     client = Client(run_daemon())
     client.create("cold", client.template("--boot=0.3"))
     control.stop(life)
-    run_daemon()
+    with kept_port(client.endpoint.base):
+        run_daemon()
     front = client.front("cold")
     pids = []
     threads = [threading.Thread(target=lambda: pids.append(front.get("/").json()["pid"])) for _ in range(3)]

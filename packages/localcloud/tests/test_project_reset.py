@@ -19,6 +19,7 @@ import pytest
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud import control, control_client, seed
 from bezel_localcloud.core.paths import PROJECT, Endpoint, Paths
+from localcloud_support.kept_port import kept_port
 
 pytestmark = pytest.mark.slow  # a daemon
 DAEMON = Path(__file__).parent / "localcloud_support" / "waiting_daemon.py"
@@ -45,7 +46,8 @@ class Started:
 
     def restart(self) -> None:
         control.stop(self.endpoint.directory)
-        self.endpoint = self.launch(self.endpoint.directory)
+        with kept_port(self.endpoint.base):
+            self.endpoint = self.launch(self.endpoint.directory)
 
     def post(self, path: str, body: object, **query: str) -> Any:
         answer = self.client.post(path, json=body, params=query)
