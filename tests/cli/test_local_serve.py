@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bezel_base.loopback.listeners import bind, free_port
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
@@ -70,22 +70,25 @@ def test_ctrl_c_ends_it_and_leaves_its_data_and_no_process(serve):
     client.create("service", client.template("/m"), scaling={"minInstanceCount": 0})
     assert first.run("local", "status").returncode == 0
     assert first.end(signal.SIGINT) == (0, "")
-    assert not is_alive(first.pid)
-    assert first.run("local", "status").returncode == 1
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(first.report["base"], trust_env=False, verify=NO_TLS)
-    again = serve()
+    with bind("127.0.0.1", int(first.report["base"].rpartition(":")[2])):  # so that nothing else draws it
+        assert not is_alive(first.pid)
+        assert first.run("local", "status").returncode == 1
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(first.report["base"], trust_env=False, verify=NO_TLS)
+        again = serve()
     assert again.report["base"] == first.report["base"]
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
     assert again.end(signal.SIGTERM) == (0, "")
 
 
 def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
-    first = serve("--dir", "cloud", "--port", str(_free()), "--tls")
-    assert first.report["tls"]
-    client_of(first).post(BUCKETS, {"name": "kept"}, project=first.report["project"])
-    first.end(signal.SIGKILL)
-    again = serve("--dir", "cloud")
+    # Bound here too, it is drawn by nothing else while none listens.
+    with bind("127.0.0.1", free_port()) as drawn:
+        first = serve("--dir", "cloud", "--port", str(drawn.getsockname()[1]), "--tls")
+        assert first.report["tls"]
+        client_of(first).post(BUCKETS, {"name": "kept"}, project=first.report["project"])
+        first.end(signal.SIGKILL)
+        again = serve("--dir", "cloud")
     assert again.report["base"] == first.report["base"]
     assert (again.report["tls"], again.report["authority"]) == ("", "")
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
@@ -118,7 +121,7 @@ def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve)
     replaced = first.run("local", "start", "--dir", "cloud", "--speed", "5")
     assert replaced.returncode == 1
     assert "is used by another command" in replaced.stderr
-    elsewhere = first.run("local", "start", "--dir", "cloud", "--port", str(_free()))
+    elsewhere = first.run("local", "start", "--dir", "cloud", "--port", str(free_port()))
     assert f"already runs in cloud at {first.report['base']}" in elsewhere.stderr
     assert first.run("local", "start", "--dir", "cloud").returncode == 0
     assert first.run("local", "stop", "--dir", "cloud").returncode == 0
@@ -240,8 +243,3 @@ def test_the_port_over_https_asks_for_a_token_as_the_other_one(shared_cloud):
     status = first.run("local", "status", "--dir", "a cloud").stdout
     assert ["https", first.report["tls"]] in [line.split() for line in status.splitlines()]
     assert first.report["authority"] in status
-
-
-def _free():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
