@@ -26,7 +26,7 @@ with Place.at(sys.argv[1]).hold_lock():
     print("kept", flush=True)
     time.sleep(600)
 """
-CHILD = [sys.executable, "-c", "import time; time.sleep(600)"]
+CHILD = [sys.executable, "-c", "print('runs', flush=True); import time; time.sleep(600)"]
 
 
 @pytest.fixture
@@ -48,10 +48,14 @@ def left_behind(place: Place) -> list[int]:
     """Processes as a killed keeper leaves them: of the forge, and of a runner."""
     marks = {"GITEA_WORK_DIR": place.folder / "gitea", MARK: place.folder / "runner-0"}
     (place.folder / "runner-0").mkdir()
-    return [
-        subprocess.Popen(CHILD, env={**os.environ, name: str(value)}, start_new_session=True).pid
-        for name, value in marks.items()
-    ]
+    pids = []
+    for name, value in marks.items():
+        variables = {**os.environ, name: str(value)}
+        started = subprocess.Popen(CHILD, env=variables, start_new_session=True, stdout=subprocess.PIPE)
+        assert started.stdout is not None
+        started.stdout.readline()  # the kernel takes over a program before it shows its variables
+        pids.append(started.pid)
+    return pids
 
 
 @pytest.mark.parametrize(("kind", "seconds", "is_in_time"), [("usual", SECONDS, True), ("deaf", 1.0, False)])
