@@ -30,7 +30,7 @@ def package(tmp_path):
     return tmp_path
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to that"

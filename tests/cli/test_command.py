@@ -148,7 +148,7 @@ def keep_stack_of_another_project(cloud: Path) -> Path:
 def waiting_for(lock: Path) -> int:
     """The process that waits for a lock, once there is one."""
     inode = lock.stat().st_ino
-    for _ in range(1000):
+    for _ in range(3000):
         for line in Path("/proc/locks").read_text().splitlines():
             if match := re.search(rf"-> FLOCK .* (\d+) \S+:{inode} ", line):
                 return int(match[1])
@@ -170,7 +170,7 @@ def test_a_command_on_a_stack_ends_with_the_make_that_was_killed(tmp_path: Path)
         finally:
             make.kill()
             make.wait(60)
-        ended = is_readable(process, 20)
+        ended = is_readable(process, 60)
         if not ended:
             signal.pidfd_send_signal(process, signal.SIGKILL)
         os.close(process)

@@ -85,7 +85,7 @@ def test_token_is_read_from_the_secret_of_the_stack(shelf: Shelf) -> None:
     base = "/secretmanager/v1/projects/bezel-local/secrets"
     apis = {"serviceIds": ["secretmanager.googleapis.com"]}
     shelf.http.post("/serviceusage/v1/projects/bezel-local/services:batchEnable", json=apis)
-    deadline, body = time.monotonic() + 20, {"replication": {"automatic": {}}}
+    deadline, body = time.monotonic() + 60, {"replication": {"automatic": {}}}
     while shelf.http.post(base, params={"secretId": "hub-token"}, json=body).status_code not in {200, 409}:
         assert time.monotonic() < deadline
     payload = {"payload": {"data": base64.b64encode(TOKEN.encode()).decode()}}
