@@ -86,8 +86,10 @@ def watch(
         memory, first_cpu, scanned = 0.0, None, began
         waited = [announced] if announced else []
         try:
-            while process.poll() is None and time.monotonic() - began < limit:
+            while process.poll() is None:
                 memory = max(memory, sum(map(_resident_mib, tree)))
+                if time.monotonic() - began >= limit:
+                    break
                 if select.select(waited, [], [], _SAMPLE_SECONDS)[0]:
                     first_cpu, waited = sum(map(_cpu, session(process.pid))), []
                 if time.monotonic() - scanned > _SCAN_SECONDS:
