@@ -14,6 +14,7 @@ from tests.support.clients import environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ROOT = Path(__file__).parents[2]
+CONNECT_MILLISECONDS = 60_000  # for the start of a server on a busy machine: its own are 15 s
 
 
 def inspect(*arguments: str, options: tuple[str, ...] = ()) -> Any:
@@ -26,7 +27,8 @@ def inspect(*arguments: str, options: tuple[str, ...] = ()) -> Any:
         "PYTHONPATH": str(ROOT),
     }
     bezel = [sys.executable, "-c", "import sys; from bezel.cli.main import main; sys.exit(main())"]
-    command = [modules / ".bin/mcp-inspector", "--cli", *bezel, "mcp", "--folder", ROOT, *options, *arguments]
+    inspector = [modules / ".bin/mcp-inspector", "--cli", "--connect-timeout", f"{CONNECT_MILLISECONDS}"]
+    command = [*inspector, *bezel, "mcp", "--folder", ROOT, *options, *arguments]
     ended = subprocess.run(
         [str(part) for part in command],
         cwd=ROOT,
