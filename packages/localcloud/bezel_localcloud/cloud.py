@@ -230,10 +230,10 @@ class Cloud:
             *model_hub.routes(self.layout),
             *batch.routes(lambda: application),
         ]
-        routes += [route for api in apis for route in api.routes(self)]
+        routes += [route for api in apis for route in api.routes]
 
         # Paths that begin with a bucket's name come last: an API's are taken.
-        app = RouteTable(XmlRoute(self, by_host=True), routes, XmlRoute(self, by_host=False), unknown_method)
+        app = RouteTable(self, XmlRoute(self, by_host=True), routes, XmlRoute(self, by_host=False), unknown_method)
         logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
         application = ClientForms(BarePaths(logged, apis))
         return application

@@ -8,7 +8,7 @@ apart.
 import re
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
 from urllib.parse import unquote
 
 from starlette.convertors import CONVERTOR_TYPES
@@ -45,6 +45,15 @@ class LatePattern:
         return self._expression.fullmatch(text)
 
 
+class Form(NamedTuple):
+    """What a table of routes needs of one: whether it matches the path as it was sent, its path, pattern, methods."""
+
+    is_raw: bool
+    path: str
+    pattern: str
+    methods: frozenset[str]
+
+
 class LateRoute(Route):
     """A route as Starlette's own; to compile 400 paths would take a tenth of the daemon's start."""
 
@@ -57,6 +66,11 @@ class LateRoute(Route):
             self.param_convertors[name] = CONVERTOR_TYPES[kind.removeprefix(":") if kind else "str"]
             pattern += f"(?P<{name}>{self.param_convertors[name].regex}){re.escape(literal)}"
         self.path_regex = cast("re.Pattern[str]", LatePattern(f"^{pattern}$"))
+
+    @cached_property
+    def form(self) -> Form:
+        """Its form, made once for all tables that have the route."""
+        return Form(False, self.path, self.path_regex.pattern, frozenset(self.methods or ()))
 
 
 class RawRoute(LateRoute):
@@ -73,6 +87,11 @@ class RawRoute(LateRoute):
         for name, kind, literal in zip(literals[1::3], literals[2::3], literals[3::3], strict=True):
             pattern += f"(?P<{name}>{_FORMS[kind or 'id']}){re.escape(literal)}"
         self.raw_pattern = LatePattern(pattern)
+
+    @cached_property
+    def form(self) -> Form:
+        """Its form, made once for all tables that have the route."""
+        return Form(True, self.path, self.raw_pattern.pattern, frozenset(self.methods or ()))
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path of a request as it was sent."""

@@ -16,7 +16,8 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from bezel_localcloud.http.api_request import ApiRequest
-from bezel_localcloud.routing.raw_routes import RawRoute
+from bezel_localcloud.routing.context import Context
+from bezel_localcloud.routing.raw_routes import Form, LateRoute
 
 _NAME = re.compile(r"\(\?P<\w+>")
 
@@ -28,25 +29,34 @@ class _Group(NamedTuple):
     patterns: tuple[str, ...]
 
 
-# Of a route: whether it matches the path as it was sent, its path, its pattern, its methods.
-_Form = tuple[bool, str, str, frozenset[str]]
 _Groups = dict[tuple[str, str], _Group]
 
 
 class RouteTable:
-    """ASGI application of a list of routes, of which each begins with a segment without parameters."""
+    """ASGI application of a list of routes, of which each begins with a segment without parameters.
+
+    Attributes:
+        cloud: The project's state, which the endpoints of APIs find here: clouds of a process share them.
+    """
 
     def __init__(
-        self, before: BaseRoute, routes: Sequence[Route], after: BaseRoute, missing: Callable[[Request], Response]
+        self,
+        cloud: Context,
+        before: BaseRoute,
+        routes: Sequence[Route],
+        after: BaseRoute,
+        missing: Callable[[Request], Response],
     ) -> None:
         """Make the table.
 
         Args:
+            cloud: The project's state.
             before: A route that is tried before all others.
             routes: The routes in their order.
             after: A route that is tried where none of them matches.
             missing: Responds where no route matches.
         """
+        self.cloud = cloud
         self._before, self._routes, self._after, self._missing = before, routes, after, missing
         self._decoded, self._raw = _groups(tuple(map(_form, routes)))
 
@@ -86,14 +96,14 @@ class RouteTable:
         return route
 
 
-def _form(route: Route) -> _Form:
-    if isinstance(route, RawRoute):
-        return True, route.path, route.raw_pattern.pattern, frozenset(route.methods or ())
-    return False, route.path, route.path_regex.pattern, frozenset(route.methods or ())
+def _form(route: Route) -> Form:
+    if isinstance(route, LateRoute):
+        return route.form
+    return Form(False, route.path, route.path_regex.pattern, frozenset(route.methods or ()))
 
 
 @functools.cache
-def _groups(forms: tuple[_Form, ...]) -> tuple[_Groups, _Groups]:
+def _groups(forms: tuple[Form, ...]) -> tuple[_Groups, _Groups]:
     """The groups of decoded paths, and of paths as they were sent: the same for each cloud of a process."""
     by_kind: tuple[dict[tuple[str, str], list[int]], dict[tuple[str, str], list[int]]] = ({}, {})
     for position, (is_raw, path, _, methods) in enumerate(forms):
@@ -101,7 +111,7 @@ def _groups(forms: tuple[_Form, ...]) -> tuple[_Groups, _Groups]:
             by_kind[is_raw].setdefault((method, _first_segment(path)), []).append(position)
 
     def group(positions: list[int], end: str) -> _Group:
-        return _Group(tuple(positions), tuple(forms[position][2] + end for position in positions))
+        return _Group(tuple(positions), tuple(forms[position].pattern + end for position in positions))
 
     decoded, raw = by_kind
     return {key: group(at, "") for key, at in decoded.items()}, {key: group(at, r"\Z") for key, at in raw.items()}

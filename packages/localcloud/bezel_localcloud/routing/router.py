@@ -266,33 +266,19 @@ class Api:
 
         return register
 
-    def routes(self, cloud: Context) -> list[Route]:
-        """The rules as routes of the HTTP server."""
-        return [
-            _route_to(_endpoint(cloud, self, rule), _pattern(rule.path, rule.method, raw=self.public))
-            for rule in self.rules
-        ]
+    @functools.cached_property
+    def routes(self) -> list[Route]:
+        """The rules as routes of the HTTP server, made once for all clouds of a process; first used when all are there.
+
+        To compile the paths of all APIs takes most of a cloud's start.
+        """
+        kind = RawRoute if self.public else LateRoute
+        return [kind(rule.path, _endpoint(self, rule), rule.method) for rule in self.rules]
 
 
-@functools.cache
-def _pattern(path: str, method: str, *, raw: bool) -> Route:
-    """A route without its handler. To compile the paths of all APIs takes most of a cloud's start."""
-    return RawRoute(path, _no_handler, method) if raw else LateRoute(path, _no_handler, method)
-
-
-def _route_to(endpoint: Callable[[Request], Awaitable[Response]], pattern: Route) -> Route:
-    """Return a copy of a route with its handler; `copy.copy` takes ten times as long, for 400 routes."""
-    route = type(pattern).__new__(type(pattern))
-    vars(route).update(vars(pattern), endpoint=endpoint)
-    return route
-
-
-async def _no_handler(request: Request) -> Response:
-    raise NotImplementedError(request.url.path)
-
-
-def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(api: Api, rule: _Rule) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
+        cloud: Context = request.app.cloud  # of the route table
         try:
             uploads = rule.path.startswith(_UPLOADS)
             request = unpack_body(request, LARGEST_OBJECT if uploads else LARGEST_MESSAGE)

@@ -17,7 +17,7 @@ from bezel_localcloud.services.load_balancing import api as load_balancing
 from bezel_localcloud.services.storage import service as storage
 from bezel_localcloud.services.tpu import api as tpu
 from localcloud_support.hostile_requests import hostile_requests
-from localcloud_support.in_process import Project
+from localcloud_support.in_process import COMPUTE, Project
 
 
 class Nowhere(BaseRoute):
@@ -36,7 +36,7 @@ def scope_of(method, raw_path):
 
 
 def table(*routes):
-    return RouteTable(Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404))
+    return RouteTable(None, Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404))
 
 
 def looked_up(routes, scope):
@@ -89,12 +89,8 @@ def test_the_order_of_routes_counts_between_both_kinds():
 def test_the_table_agrees_with_a_look_through_all_routes(tmp_path):
     project = Project(tmp_path / "cloud")
     routes = [*registry.routes(project.cloud), *batch.routes(lambda: project.application)]
-    routes += [
-        route
-        for module in (run, storage, vpc_api, load_balancing, tpu, iam)
-        for route in module.api.routes(project.cloud)
-    ]
-    made, matches = RouteTable(Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404)), 0
+    routes += [route for module in (run, storage, vpc_api, load_balancing, tpu, iam) for route in module.api.routes]
+    made, matches = table(*routes), 0
     for request in hostile_requests(1000):
         scope = scope_of(request.verb, request.path.partition("?")[0])
         expected = looked_up(routes, scope)
@@ -102,3 +98,13 @@ def test_the_table_agrees_with_a_look_through_all_routes(tmp_path):
         matches += expected is not None
     project.close()
     assert matches > 300
+
+
+@pytest.mark.slow
+def test_clouds_of_one_process_answer_each_of_its_own_state(tmp_path):
+    projects = [Project(tmp_path / name) for name in ("one", "other")]
+    projects[0].network("only-here")
+    lists = [repr(project.ok("GET", f"{COMPUTE}/global/networks")) for project in projects]
+    for project in projects:
+        project.close()
+    assert ["only-here" in each for each in lists] == [True, False]
