@@ -71,11 +71,19 @@ def test_no_key_of_a_line_is_shown() -> None:
     text += show_like(
         "bezel-bench run", "aiperf profile --extra-inputs api_key:planted -H 'Cookie: planted' -- -H planted"
     )
+    headers = '{"target": "http://h", "headers": {"X-Key": "planted", "X-A": "b"}}'
+    for line in (
+        "aiperf profile -HX-Key:planted",
+        "aiperf profile --api-kye planted",
+        f"guidellm run --backend '{headers}'",
+    ):
+        text += show_like("bezel-bench run", line)
+    assert "headers.X-A b" in text
     address = show_like("bezel-bench run", "aiperf profile --url http://user:planted@h")
     assert "add --url without it" in address
     text += address
     assert "planted" not in text
-    assert text.count("--api-key-env VARIABLE") == 6
+    assert text.count("--api-key-env VARIABLE") == 7
     with pytest.raises(UserError) as caught:
         translate("API_KEY=planted curl http://h")
     assert "planted" not in str(caught.value)

@@ -9,6 +9,7 @@ from typing import Any
 from bezel_base.credentials.headers import is_credential_name
 from bezel_base.credentials.names import names_secret
 from bezel_base.errors import Problem, WrongValueError
+from bezel_bench.commands.measure.load_options import field_names
 from bezel_bench.load.plan import GENERATING
 
 READ = frozenset({"--file", "--dataset", "--trace"})
@@ -17,6 +18,8 @@ _SLOS = {
     "ttft": "ttft", "tpot": "tpot", "e2el": "e2e", "time_to_first_token": "ttft", "inter_token_latency": "tpot",
     "request_latency": "e2e",
 }  # fmt: skip
+_WHOLE_RESPONSES = frozenset({"random", "random-mm", "timed_trace"})
+"""Data sets of vLLM's clients whose responses go on past the end of the text, whatever the line says."""
 _FILE = re.compile(r"[./~<].*|.*\.(jsonl?|csv|tsv|txt|parquet)")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 
@@ -81,7 +84,7 @@ def compose(client: str, values: Values, command: Command, defaults: Mapping[str
     _set_lengths(command)
     if command.value("--endpoint", "chat") not in GENERATING:
         command.body.pop("ignore_eos", None)
-    for name in [name for name in command.body if names_secret(name)]:
+    for name in [name for name in command.body if any(map(names_secret, field_names({name: command.body[name]})))]:
         del command.body[name]
         command.notes.append(f"`--api-key-env VARIABLE` in place of the field {name}: no key in a command line")
     if command.body:
@@ -112,8 +115,10 @@ def _of_vllm(values: Values, command: Command) -> None:
         command.notes.append(f"--dataset-name {name}: name its file (--file, --trace) or data set (--dataset)")
     rate = values.last("--request-rate") or "inf"
     _set_level(command, most, None if rate == "inf" else rate, users)
-    if "--ignore-eos" not in values:
+    if "--ignore-eos" not in values and name not in _WHOLE_RESPONSES:
         command.body.setdefault("ignore_eos", False)
+    if command.value("--endpoint") == "chat" and "logprobs" in command.body:
+        command.notes.append(f"--logprobs {command.body.pop('logprobs')}: it is sent to no chat there")
     _add_json(command, values.last("--extra-body") or "{}")
     _set_pairs(values, command, sign="=")
     if "--save-result" in values:
@@ -182,11 +187,14 @@ def _set_level(command: Command, most: str | None, rate: str | None, users: str 
 
 
 def _set_pattern(command: Command) -> None:
-    """Settle what depends on the pattern: a trace has instants, and a rate a shape of its gaps."""
+    """Settle what depends on the pattern: a trace has instants, a rate a shape of its gaps, and turns no rate."""
     if "--trace" in command.options:
         command.notes.append("--trace: its timestamps are milliseconds, its blocks of 512 tokens")
         for option in ("--rate", "--input-tokens", "--output-tokens"):
             command.leave_out(option, "the trace has its own")
+    if command.value("--turns", "1") != "1" and "--rate" in command.options:
+        command.leave_out("--rate", "turns wait for each other; here they have --users")
+        command.set("--users", *command.options.pop("--max-concurrency", ["1"]))
     if "--rate" not in command.options and command.name == "run":
         command.leave_out("--arrivals", "it is of a rate")
         command.leave_out("--burstiness", "it is of a rate")
@@ -201,6 +209,8 @@ def _set_pattern(command: Command) -> None:
 def _set_lengths(command: Command) -> None:
     """Settle lengths: drawn ones where there is a deviation; with a prefix, which here is a part of the input."""
     prefix, several = command.value("--prefix-tokens", "0"), command.value("--turns", "1") != "1"
+    if several:
+        command.options.setdefault("--answers", ["served"])
     if prefix == "0" or several:
         command.leave_out("--groups", "no prefix is shared")
         command.leave_out("--prefix-tokens", "each turn repeats the earlier ones, and no other prefix")
@@ -214,11 +224,12 @@ def _set_lengths(command: Command) -> None:
             command.set(lengths, f"normal:{command.value(tokens)},{command.value(lengths)}")
             del command.options[tokens]
     if command.value("--output-tokens") == "-1":
-        command.leave_out("--output-tokens", "the file has the lengths: --length-column")
+        del command.options["--output-tokens"]
+        command.set("--length-column", "output_tokens")  # of vLLM's data set `custom`
     if "--prefix-tokens" in command.options:
         command.set("--input-tokens", calculate(prefix, "+", command.value("--input-tokens", "128")))
     generates = command.name == "run" and command.value("--endpoint", "chat") in GENERATING
-    if generates and not {"--output-tokens", "--output-lengths", "--trace"} & command.options.keys():
+    if generates and not {"--output-tokens", "--output-lengths", "--length-column", "--trace"} & command.options.keys():
         command.notes.append("responses end by themselves there: here after 128 tokens, or give --output-tokens")
         command.body.setdefault("ignore_eos", False)
 

@@ -27,6 +27,8 @@ _TYPESET = str.maketrans(
 )
 _OPERATOR = re.compile(r"[|&;]+|\d*>.*|&>.*|<(?!.*>).*")
 _OPTION = re.compile(r"--?[A-Za-z].*", re.DOTALL)
+_KEY = "OPENAI_API_KEY"
+"""Variable whose value vLLM's clients send as a key."""
 Option = tuple[str, list[str]]
 
 
@@ -84,6 +86,8 @@ def read_line(line: str, option: str) -> tuple[str, list[list[Option]], list[str
     client, end = clients()[name], begin - length
     rest = list(itertools.takewhile(lambda word: not _OPERATOR.fullmatch(word), arguments[end:]))
     notes = [f"{' '.join(arguments[end + len(rest) :])}: left to the shell"] if end + len(rest) < len(arguments) else []
+    keys = {word.partition("=")[0].removeprefix("--env=") for word in arguments[:begin]} & {_KEY}
+    notes += [f"{key}: `--api-key-env {key}`" for key in keys]
     options = [*_variables(arguments[:begin], client), *_options(rest, name, notes)]
     parts = [part for each in options for part in _in_parts(*each, client.get("parts", {}))]
     return name, [[*load] for load in itertools.product(*(_levels(*each, client) for each in parts))], notes
@@ -109,12 +113,15 @@ def _variables(arguments: Sequence[str], client: Mapping[str, Any]) -> Iterator[
 def _options(arguments: Sequence[str], client: str, notes: list[str]) -> list[Option]:
     options: list[Option] = []
     flags, several = clients()[client]["flags"], clients()[client]["several"]
+    short = {name for name in clients()[client].get("same", {}) if name[1] != "-"}
     for place, typed in enumerate(arguments):
         if typed == "--":
             notes.append(f"{len(arguments[place:]) - 1} words behind --: for another program")
             break
         if _OPTION.fullmatch(typed):
             name, equals, value = typed.partition("=")
+            if name not in short and name[:2] in short:  # `-mNAME`
+                name, equals, value = typed[:2], "=", typed[2:].removeprefix("=")
             options.append((_full_name(name, client), [value] if equals else []))
         elif options and options[-1][0] not in flags and (not options[-1][1] or options[-1][0] in several):
             options[-1][1].append(typed)

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from bezel_base.credentials.headers import is_credential_name
 from bezel_base.credentials.names import option_names_secret
 from bezel_base.errors import redact
 from bezel_bench.commands.like.compose import Command, Values, compose
@@ -72,9 +73,9 @@ def _translate_load(client: str, options: list[Option], notes: list[str]) -> Com
     # Of two options that become one here, the later in the table counts.
     for option, values in sorted(options, key=lambda each: order.index(each[0]) if each[0] in rows else -1):
         row, value = _row(rows, option), values[-1] if values else ""
-        shown = option if option_names_secret(option) else " ".join([option, *values])
+        near = "" if row else next(iter(difflib.get_close_matches(option, rows, n=1)), "")
+        shown = option if any(map(_has_secret, (option, near))) else " ".join([option, *values])
         if row is None:
-            near = next(iter(difflib.get_close_matches(option, rows, n=1)), "")
             command.notes.append(f"{shown}: unknown" + (f"; perhaps {near}" if near else ""))
         elif "field" in row and option != "--extra-body":
             command.add_field(option.removeprefix(row["field"]).replace("-", "_"), value)
@@ -89,6 +90,11 @@ def _translate_load(client: str, options: list[Option], notes: list[str]) -> Com
     compose(client, composed, command, next((defaults[name] for name in defaults if dataset.startswith(name)), {}))
     _settle(command)
     return command
+
+
+def _has_secret(option: str) -> bool:
+    """Whether the value of an option, or of a part of one such as `--backend headers.X-Key`, may be a key."""
+    return option_names_secret(option) or ("headers." in option and is_credential_name(option.rpartition(".")[2]))
 
 
 def _row(rows: Mapping[str, Mapping[str, Any]], option: str) -> Mapping[str, Any] | None:

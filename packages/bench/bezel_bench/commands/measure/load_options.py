@@ -191,19 +191,19 @@ def _trace(file: Path) -> tuple[float, ...]:
         raise UserError(Problem("--trace", str(file), f"it cannot be read: {error}.", repair)) from None
 
 
-def _field_names(value: Any, *, of_schema: bool = False) -> Iterator[str]:
+def field_names(value: Any, *, of_schema: bool = False) -> Iterator[str]:
     """Yield the names of the fields of a JSON value; a property of a JSON schema is none."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in parts:
         if isinstance(name, str) and not of_schema:
             yield name
-        yield from _field_names(part, of_schema=name == "properties")
+        yield from field_names(part, of_schema=name == "properties")
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text, object_pairs_hook=functools.partial(object_of, "--extra-body"))
-        fields = [*_field_names(parsed)]
+        fields = [*field_names(parsed)]
     except (ValueError, RecursionError):
         parsed, fields = None, []
     if not isinstance(parsed, dict):
