@@ -79,9 +79,10 @@ def test_no_key_of_a_line_is_shown() -> None:
     ):
         text += show_like("bezel-bench run", line)
     assert "headers.X-A b" in text
-    address = show_like("bezel-bench run", "aiperf profile --url http://user:planted@h")
-    assert "add --url without it" in address
-    text += address
+    for url in ("http://user:planted@h", "http://h,http://user:planted@i", "http://h?key=planted"):
+        address = show_like("bezel-bench run", f"aiperf profile --url {url}")
+        assert "add --url without it" in address
+        text += address
     assert "planted" not in text
     assert text.count("--api-key-env VARIABLE") == 7
     with pytest.raises(UserError) as caught:

@@ -115,7 +115,7 @@ def _of_vllm(values: Values, command: Command) -> None:
         command.notes.append(f"--dataset-name {name}: name its file (--file, --trace) or data set (--dataset)")
     rate = values.last("--request-rate") or "inf"
     _set_level(command, most, None if rate == "inf" else rate, users)
-    if "--ignore-eos" not in values and name not in _WHOLE_RESPONSES:
+    if "--ignore-eos" not in values and name not in _WHOLE_RESPONSES and not name.startswith("$"):
         command.body.setdefault("ignore_eos", False)
     if command.value("--endpoint") == "chat" and "logprobs" in command.body:
         command.notes.append(f"--logprobs {command.body.pop('logprobs')}: it is sent to no chat there")
@@ -143,6 +143,10 @@ def _of_guidellm(values: Values, command: Command) -> None:
         _set_level(command, None, None, "1" if kind == "synchronous" else level or most or "512")
     elif kind != "replay":
         command.notes.append(f"--profile {kind}: choose --users or --rate, and limits of `goodput` by --slo")
+    figure = "" if command.name == "run" else "_p99"
+    slos = {name: values.last(f"--metrics slo.{name}_ms") for name in ("ttft", "tpot", "e2el")}
+    if limits := [f"{_SLOS[name]}{figure}={limit}" for name, limit in slos.items() if limit]:
+        command.set("--slo", *limits)
     if source := values.last("--data path", "--data source.path", "--data source", "--dataset"):
         split = values.last("--data load_kwargs.split", "--data-args split")
         _set_source(command, source, hub=True, split=split, traced=kind == "replay")

@@ -139,8 +139,9 @@ def _settle(command: Command) -> None:
     values = [str(value) for name, values in command.options.items() if name != "--extra-body" for value in values]
     if "--url" not in command.options:
         command.notes.append("the line has no address: add --url")
-    elif "@" in str(command.options["--url"]):
-        command.options.pop("--url")
+    elif re.search("[@?]", f"{command.options['--url']} {command.options.get('--also-url')}"):
+        del command.options["--url"]
+        command.options.pop("--also-url", None)
         command.notes.append("the address may hold a password; add --url without it")
     elif not any(map(_OPEN.search, values)):
         shared_table().parser(PROGRAM).read(_arguments(command))
