@@ -11,6 +11,7 @@ import pytest
 
 from bezel.planner.fallback.gateway_checks import RETURN, detection_seconds
 from bezel_components.config.gateway_fallback import SERVED_BY
+from localcloud_support.client import plain
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal, Run
 from tests.support.localcloud.gateway_harness import missing_proxy
 from tests.support.localcloud.streaming_users import Users
@@ -68,7 +69,7 @@ def check_callers_of_fallback(stage: Rehearsal) -> None:
         url = api.get(path).json()["uri"]
     gateway = f"serviceAccount:{NAME}-gw@bezel-local.iam.gserviceaccount.com"
     assert (binding["role"], binding["members"]) == ("roles/run.invoker", [gateway])
-    assert httpx.get(f"{url}/v1/models").status_code == 403
+    assert plain.get(f"{url}/v1/models").status_code == 403
 
 
 def check_nothing_left(stage: Rehearsal) -> None:

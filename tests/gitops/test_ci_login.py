@@ -5,7 +5,6 @@ import os
 import stat
 from pathlib import Path
 
-import httpx
 import pytest
 
 from bezel.cli.main import main
@@ -14,7 +13,7 @@ from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_pulumi_offline.google.errors import ProviderError
 from bezel_pulumi_offline.google.tokens import Tokens
-from localcloud_support.client import PARENT, Client
+from localcloud_support.client import PARENT, Client, plain
 from localcloud_support.issuer import REQUEST_TOKEN, Issuer
 from tests.support.e2e import warm_localcloud
 
@@ -125,7 +124,7 @@ def test_the_later_steps_are_the_account_and_renew_their_token(job, cloud, issue
     issuer.requests.clear()
     ours = Credentials(environ=environ)
     for token in (ours.access_token(), Tokens(environ)()):
-        answer = httpx.get(f"{cloud.endpoint.base}/crm/v1/{PARENT}", headers={"Authorization": f"Bearer {token}"})
+        answer = plain.get(f"{cloud.endpoint.base}/crm/v1/{PARENT}", headers={"Authorization": f"Bearer {token}"})
         assert answer.status_code == 403, "known, and without a role of its own"
     assert ours.identity_token("https://llm.example").startswith("eyJ")
     ours.forget()
