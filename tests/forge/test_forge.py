@@ -9,6 +9,7 @@ import pytest
 
 from bezel.forge import Facts, Forge, ForgeError, forge_of, pull_request_of
 from bezel.forge.transport import Transport
+from bezel_base.loopback.listeners import bind
 from tests.support.clock import Clock
 from tests.support.gitops.fake_forge import BOTS, REPOSITORY, TOKEN, Fault, fake_forge
 
@@ -243,7 +244,9 @@ def test_absent_forge_is_asked_again_only_after_an_answer(*, has_answered: bool)
         if has_answered:
             forge.comments(3)
             forge.close()  # a kept connection would still be served
-    with forge, pytest.raises(ForgeError, match="did not answer"):
+    port = int(server.address.rpartition(":")[2])
+    # The port is kept: a server of another test might draw it.
+    with bind("127.0.0.1", port), forge, pytest.raises(ForgeError, match="did not answer"):
         forge.comments(3)
     assert bool(clock.slept) is has_answered
 
