@@ -76,7 +76,7 @@ ALLOWED: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "share the secret of a stack": ("POST", f"{STACK_SECRET}:setIamPolicy", {"policy": {}}),
     "list states": ("GET", f"/storage/v1/b/{BUCKET}/o", None),
     "read a stack's state": ("GET", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json") + "?alt=media", None),
-    "delete a stack's state": ("DELETE", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json"), None),
+    "delete a stack's state": ("DELETE", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fold.json"), None),
     "list models": ("GET", f"/storage/v1/b/{MODELS}/o", None),
     "read the policy of a bucket of weights": ("GET", f"/storage/v1/b/{MODELS}/iam", None),
     "change a bucket of weights": ("PATCH", f"/storage/v1/b/{MODELS}", {"labels": {"a": "b"}}),
@@ -112,12 +112,14 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project
     for bucket, name in (
         (BUCKET, OWN_STATE),
         (BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json"),
+        (BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fold.json"),
         ("others", "secret.txt"),
     ):
         path = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
         assert project.raw("POST", path, b"{}").is_success
     for secret in ("hf-token", "other", "bezel-stack-old-collector"):
         project.ok("POST", SECRETS, {"replication": {"automatic": {}}}, secretId=secret)
+    project.ok("POST", f"{STACK_SECRET}:addVersion", {"payload": {"data": "YQ=="}})
     project.ok("POST", ACCOUNTS, {"accountId": "bezel-dev"})
     repository = {"format": "DOCKER"}
     project.ok("POST", REPOSITORIES, repository, repositoryId="images")
