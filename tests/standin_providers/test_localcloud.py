@@ -209,13 +209,15 @@ def test_what_was_made_without_an_answer_is_found_again_by_its_inputs(
     kind: str, local: Provider, parents: dict[str, str], tmp_path: Path
 ) -> None:
     program = program_of(kind)
-    made = parents[kind] if kind in parents else local.create(kind, program)[0]
+    made, state = (parents[kind], {}) if kind in parents else local.create(kind, program)
     resource: str | None
     try:
         resource, _ = local.create(kind, program)
     except FailedError as refused:
         resource = named_by_a_log(kind, local.inputs(kind, program), refused.text, tmp_path / "events.jsonl")
     assert resource == made
+    if kind not in parents:  # for the test that makes one of each kind, whichever runs first
+        local.delete(kind, made, state)
 
 
 def test_a_digest_is_looked_up_and_never_made_up(environment: dict[str, str]) -> None:
