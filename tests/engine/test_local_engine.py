@@ -1,10 +1,12 @@
 """The engine on localcloud: unchanged files in the clone, plugins in place, nothing secret in the open."""
 
 import importlib.metadata
+import io
 import json
 import os
 import socket
 import subprocess
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -139,20 +141,30 @@ def test_a_stack_on_which_another_run_goes_on_keeps_its_lock(project: Project, t
     assert lock.exists()
 
 
-def test_an_engine_whose_command_was_killed_is_awaited_and_unlocked(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+class EndingOutput(io.StringIO):
+    """An output at whose first line a process is ended."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        super().__init__()
+        self._process = process
+
+    def write(self, text: str) -> int:
+        self._process.terminate()
+        return super().write(text)
+
+
+def test_an_engine_whose_command_was_killed_is_awaited_and_unlocked(project: Project, tmp_path: Path) -> None:
     """An engine whose command was killed is waited for and then unlocked."""
     made = engine(project, tmp_path)
     made.prepare("one")
     killed = subprocess.Popen(["true"])
     killed.wait(60)
-    with subprocess.Popen(["sleep", "1"]) as ending:
+    with subprocess.Popen(["sleep", "60"]) as ending, redirect_stdout(EndingOutput(ending)) as output:
         lock = lock_file(made, ending.pid, killed.pid)
         assert made.recover("one") == Recovered()
     assert not lock.exists()
-    output = capsys.readouterr().out
-    assert f"the last run on one lost its command and is ending (process {ending.pid}): waiting for it" in output
+    message = f"the last run on one lost its command and is ending (process {ending.pid}): waiting for it"
+    assert message in output.getvalue()
 
 
 def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:
