@@ -31,7 +31,7 @@ def installed_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_a_server_that_is_never_healthy_leaves_no_process(installed_server: Path, tmp_path: Path) -> None:
     installed_server.write_text(STUCK)
-    with pytest.raises(AssertionError), real_vllm(tmp_path, seconds=4.0):
+    with pytest.raises(AssertionError), real_vllm(tmp_path, seconds=8.0):
         pass
     assert has_ended(int((tmp_path / "engine").read_text()))
 
