@@ -146,6 +146,12 @@ def test_each_option_of_a_client_is_in_the_table_once(name: str) -> None:
     assert sorted(rows) == sorted(options)
 
 
+def test_each_part_of_an_option_of_guidellm_is_in_the_table() -> None:
+    options = {option for row in clients()["guidellm"]["rows"] for option in row["options"]}
+    parts = (FIXTURES / "guidellm-0.8.1-options.txt").read_text().splitlines()
+    assert [part for part in parts if not options & {part, part.rpartition(" ")[0]}] == []
+
+
 @pytest.mark.parametrize("name", ["vllm", "guidellm", "aiperf"])
 def test_each_row_names_an_option_here_or_a_reason(name: str) -> None:
     every = {option for command in ("run", "rates") for option in shared_table().arguments_of(command)}

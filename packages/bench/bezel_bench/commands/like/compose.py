@@ -20,6 +20,8 @@ _SLOS = {
 }  # fmt: skip
 _WHOLE_RESPONSES = frozenset({"random", "random-mm", "timed_trace"})
 """Data sets of vLLM's clients whose responses go on past the end of the text, whatever the line says."""
+_TEMPLATED = frozenset({"custom", "hf", "spec_bench", "speed_bench"})
+"""Data sets whose texts `vllm bench serve` puts into the chat's template itself."""
 _FILE = re.compile(r"[./~<].*|.*\.(jsonl?|csv|tsv|txt|parquet)")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 
@@ -77,6 +79,8 @@ def compose(client: str, values: Values, command: Command, defaults: Mapping[str
         WrongValueError: A value of which another is calculated is no number.
     """
     {"vllm": _of_vllm, "guidellm": _of_guidellm, "aiperf": _of_aiperf}[client](values, command)
+    size = values.last("--image-width-mean", "--data width"), values.last("--image-height-mean", "--data height")
+    command.options |= {"--image-size": ["x".join(map(str, size))]} if all(size) else {}
     for option, value in defaults.items():
         if option not in command.options and not (option == "--input-tokens" and READ & command.options.keys()):
             command.set(option, value)
@@ -117,13 +121,21 @@ def _of_vllm(values: Values, command: Command) -> None:
     _set_level(command, most, None if rate == "inf" else rate, users)
     if "--ignore-eos" not in values and name not in _WHOLE_RESPONSES and not name.startswith("$"):
         command.body.setdefault("ignore_eos", False)
-    if command.value("--endpoint") == "chat" and "logprobs" in command.body:
-        command.notes.append(f"--logprobs {command.body.pop('logprobs')}: it is sent to no chat there")
+    _note_endpoint(command, name)
     _add_json(command, values.last("--extra-body") or "{}")
     _set_pairs(values, command, sign="=")
     if "--save-result" in values:
         folder, file = values.last("--result-dir") or ".", values.last("--result-filename") or "result.json"
         command.set("--out", file if folder == "." else f"{folder.rstrip('/')}/{file}")
+
+
+def _note_endpoint(command: Command, dataset: str) -> None:
+    """Note what vLLM's clients send to one of chats and completions alone."""
+    endpoint = command.value("--endpoint")
+    if endpoint == "chat" and "logprobs" in command.body:
+        command.notes.append(f"--logprobs {command.body.pop('logprobs')}: it is sent to no chat there")
+    if endpoint == "completions" and dataset in _TEMPLATED:
+        command.notes.append("`vllm bench serve` puts the chat's template around each text: use --endpoint chat")
 
 
 def _of_guidellm(values: Values, command: Command) -> None:
@@ -177,8 +189,6 @@ def _of_aiperf(values: Values, command: Command) -> None:
         command.set("--output-tokens", str(command.body.pop(name)))
     command.body.setdefault("ignore_eos", False)
     _set_pairs(values, command, sign=":")
-    width, height = values.last("--image-width-mean"), values.last("--image-height-mean")
-    command.options |= {"--image-size": [f"{width}x{height}"]} if width and height else {}
 
 
 def _set_level(command: Command, most: str | None, rate: str | None, users: str | None = None) -> None:
