@@ -118,16 +118,24 @@ class StreamingCallers:
         return sum(pause for pause in pauses if pause > _LONG_PAUSE_SECONDS)
 
     def bursts(self, pause: float) -> list[list[Stream]]:
-        """The failures, apart where none ended for so many seconds."""
-        return list(_apart(self.failures(), pause))
+        """The failures, apart where none ended for so many seconds while whole streams did.
+
+        A machine that is busy with others ends neither.
+        """
+        return list(_apart(self.streams, pause, self.count // 8))
 
 
-def _apart(streams: list[Stream], pause: float) -> Iterator[list[Stream]]:
+def _apart(streams: list[Stream], pause: float, least: int) -> Iterator[list[Stream]]:
     burst: list[Stream] = []
+    whole = 0
     for stream in streams:
-        if burst and stream.ended - burst[-1].ended > pause:
+        if not stream.failure:
+            whole += 1
+            continue
+        if burst and whole >= least and stream.ended - burst[-1].ended > pause:
             yield burst
             burst = []
         burst.append(stream)
+        whole = 0
     if burst:
         yield burst
