@@ -148,11 +148,11 @@ def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(
         assert main([*command, "--usd-per-hour", "18000", "--max-usd", "1"]) == 1
         turns = [json.loads(line)["begin"] for line in journal(out, '"begin"')]
         assert len(turns) == 1
-        told = capsys.readouterr().err
+        error = capsys.readouterr().err
         # A busy machine may not end the turn in time, and the limit cuts it off.
         assert (
-            "not compared, because fewer than 3 rounds have it of both servers: output_tok" in told
-            or "was cut off: the limit of 1 USD" in told
+            "not compared, because fewer than 3 rounds have it of both servers: output_tok" in error
+            or "was cut off: the limit of 1 USD" in error
         )
         code = main([*command, "--max-minutes", "10"])
         compared = "not compared" not in capsys.readouterr().err
