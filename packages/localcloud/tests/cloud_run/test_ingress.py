@@ -151,14 +151,14 @@ def test_concurrency_bounds_what_an_instance_sees_and_the_rest_waits(cloud, tmp_
     cloud.create("narrow", cloud.template(maxInstanceRequestConcurrency=1))
     front = cloud.front("narrow")
     with held_request(front, tmp_path / "pipe") as first:
-        rest = [SentRequest(cloud, front, f"/behind-{number}") for number in range(2)]
+        rest = [SentRequest(cloud, front, f"/{tmp_path.name}-{number}") for number in range(2)]
         wait([first], timeout=0.2)
         assert [first.done(), *(request.is_answered() for request in rest)] == [False] * 3
     pids = [first.result(60).json()["pid"], *(request.response()["pid"] for request in rest)]
     assert len(set(pids)) == 1
 
     def latencies():
-        entries = cloud.log("narrow", 'httpRequest.requestUrl:"/behind"')
+        entries = cloud.log("narrow", f'httpRequest.requestUrl:"/{tmp_path.name}-"')
         return [float(e["httpRequest"]["latency"][:-1]) for e in entries] if len(entries) == 2 else None
 
     assert min(until(latencies)) > 0.15
