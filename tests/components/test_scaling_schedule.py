@@ -17,8 +17,8 @@ from tests.support.rest.fake_google import Answer, Call, Server, serving
 NAME = "projects/acme/locations/us-east4/services/chat"
 RUNTIME = "chat@acme.iam.gserviceaccount.com"
 JOB = "cloudscheduler/job:Job"
-# The year's only occurrences are on one day, so that one of them holds at all times.
-ALWAYS_TWO = (Entry("0 0 1 1 *", "UTC", 0), Entry("0 1 1 1 *", "UTC", 2))
+# Both occur at the same time, of which the later one counts: two hold at all times, in the first hour of a year too.
+ALWAYS_TWO = (Entry("0 0 1 1 *", "UTC", 0), Entry("0 0 1 1 *", "UTC", 2))
 PROPS = {
     "service": NAME,
     "entries": [list(entry) for entry in ALWAYS_TWO],
@@ -92,7 +92,7 @@ def test_a_minimum_that_an_entry_sets_is_no_difference(
     run: Run, capsys: pytest.CaptureFixture[str], minimum: int, changes: bool
 ) -> None:
     run.minimum = minimum
-    olds = {**PROPS, "entries": [["0 0 1 1 *", "UTC", 0.0], ["0 1 1 1 *", "UTC", 2.0]]}  # as the engine returns it
+    olds = {**PROPS, "entries": [["0 0 1 1 *", "UTC", 0.0], ["0 0 1 1 *", "UTC", 2.0]]}  # as the engine returns it
     assert ScheduledMinimumProvider().diff("id", olds, dict(PROPS)).changes is changes
     assert ("which no entry of the schedule sets" in capsys.readouterr().err) is changes
 
