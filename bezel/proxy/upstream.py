@@ -22,7 +22,7 @@ from bezel.proxy import refusals
 from bezel.proxy.identity import IdentityToken
 from bezel.proxy.request_body import RequestBody
 from bezel.rest.connect_to import ConnectTo
-from bezel.rest.transport import certificates
+from bezel.rest.transport import certificates, http_proxy
 from bezel_base.credentials.headers import is_credential_name
 
 Headers = list[tuple[bytes, bytes]]
@@ -165,6 +165,9 @@ class Upstream:
             connect_to: Where to connect, if not to what the name in the URL leads to.
             clock: Monotonic clock in seconds.
             environ_proxies: Proxies of the environment by scheme.
+
+        Raises:
+            UserError: The environment's proxy is not one by HTTP.
         """
         parts = urlsplit(url)
         self.url = url.rstrip("/")
@@ -271,9 +274,10 @@ def reason_of(error: Exception) -> str:
 
 
 def _proxy(scheme: str, host: str, proxies: Mapping[str, str]) -> httpcore.Proxy | None:
-    proxy = proxies.get(scheme, proxies.get("all", ""))
+    variable = scheme if scheme in proxies else "all"
+    proxy = proxies.get(variable, "")
     is_direct = not proxy or proxy_bypass(host) or host in {"localhost", "127.0.0.1", "::1"}
-    return None if is_direct else httpcore.Proxy(proxy)
+    return None if is_direct else httpcore.Proxy(http_proxy(variable, proxy))
 
 
 def _pool(context: ssl.SSLContext | None, proxy: httpcore.Proxy | None) -> httpcore.AsyncConnectionPool:

@@ -10,8 +10,10 @@ import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bezel.rest.errors import ApiError
+from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
 from bezel_base.loopback.web_pages import is_loopback
 
@@ -67,9 +69,46 @@ def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Clien
     import httpx
 
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-    mounts = dict.fromkeys(DIRECT)
+    mounts: dict[str, Any] = dict.fromkeys(DIRECT)
     context = CertificatesOnDemand(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.Client(verify=context, timeout=timeout_seconds, limits=limits, mounts=mounts)
+    try:
+        return httpx.Client(verify=context, timeout=timeout_seconds, limits=limits, mounts=mounts)
+    except (ImportError, ValueError, httpx.InvalidURL):
+        # Of a proxy that cannot be used. Requests to the embedded cloud need none.
+        mounts = dict.fromkeys(DIRECT, httpx.HTTPTransport(verify=context, limits=limits))
+        return httpx.Client(timeout=timeout_seconds, transport=httpx.MockTransport(_refuse_proxy), mounts=mounts)
+
+
+def http_proxy(scheme: str, value: str) -> str:
+    """The URL of a proxy of the environment.
+
+    Args:
+        scheme: Of the requests that it is for: http, https, or all.
+        value: As the variable has it.
+
+    Raises:
+        UserError: It is not a proxy by HTTP.
+    """
+    url = value if "://" in value else f"http://{value}"
+    try:
+        parts = urlsplit(url)
+        is_http = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_http = False
+    if not is_http:
+        consequence = "no request can be sent to the internet by it: a proxy is an address of http:// or https://."
+        repair = f"set HTTPS_PROXY to such a proxy, or to none, and unset {scheme.upper()}_PROXY."
+        raise UserError(Problem(f"{scheme.upper()}_PROXY", value, consequence, repair))
+    return url
+
+
+def _refuse_proxy(request: "httpx.Request") -> "httpx.Response":
+    from urllib.request import getproxies  # late: httpx has loaded it by now
+
+    for scheme, value in getproxies().items():
+        if scheme in {"http", "https", "all"}:
+            http_proxy(scheme, value)
+    raise UserError(f"{request.url.host}: no proxy of the environment can be used. Unset HTTPS_PROXY and ALL_PROXY.")
 
 
 class _Response:
