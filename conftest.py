@@ -53,6 +53,7 @@ WITH = {"wide and not long": "wide", "long and not clients and not gitops": "lon
 SELECTIONS = (*WITHOUT, *WITH)
 # Of a table of cases `make check` tries so many, the first and the last, and `make test` the others.
 QUICK_CASES = 2
+NO_PROXY = ("127.0.0.1", "localhost", "::1", ".invalid")
 # Key of a message that has a test's name alone: it has passed.
 PASSED = "bezel passed"
 # Where Linux keeps files in memory, and how much has to be free there; the fast tests write a tenth of it.
@@ -71,6 +72,22 @@ def prepare_run(config: pytest.Config) -> None:
         reporter._tw.fullwidth = reporter._tw.fullwidth
     os.environ["COLUMNS"] = "1000"
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(config._tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _same_environment() -> None:
+    """No colours where a person forces them, and no proxy on the way to servers of this machine, or to none.
+
+    Of a SOCKS proxy httpx makes no client at all, not for this machine either.
+    """
+    os.environ.pop("FORCE_COLOR", None)
+    proxies = {name for name in os.environ if name.lower() in {"http_proxy", "https_proxy", "all_proxy"}}
+    for name in proxies:
+        if os.environ[name].startswith("socks"):
+            del os.environ[name]
+    if proxies:
+        direct = ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), *NO_PROXY)))
+        os.environ |= dict.fromkeys(("no_proxy", "NO_PROXY"), direct)
 
 
 def pytest_configure(config: pytest.Config) -> None:
