@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -55,7 +56,8 @@ def test_the_files_of_a_project_are_those_of_the_template(here: Path) -> None:
     made = files_below(here / "chat")
     wanted = {path: fill_in(text, "chat") for path, text in template_files().items()}
     pyproject = made.pop("pyproject.toml")
-    assert pyproject.removeprefix(wanted.pop("pyproject.toml")) == f'find-links = ["{here.parent / "wheels"}"]\n'
+    wheels = json.dumps(str(here.parent / "wheels"))
+    assert pyproject.removeprefix(wanted.pop("pyproject.toml")) == f"find-links = [{wheels}]\n"
     assert made == wanted
     assert tomllib.loads(pyproject)["tool"]["uv"]["find-links"] == [str(here.parent / "wheels")]
     assert os.access(here / "chat" / "plugins" / "pulumi-python" / "pulumi-resource-pulumi-python", os.X_OK)
