@@ -64,6 +64,16 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     assert list(without_ignored(differences(fields, echoed, again), [])) == []
 
 
+def test_members_of_a_set_that_differ_in_what_google_may_choose_are_no_change() -> None:
+    fields = TYPES["gcp:compute/backendService:BackendService"].fields
+    wanted = {"backends": [{}, {"maxRatePerEndpoint": 0.5}]}
+    planned = plan(fields, wanted, None, "p")
+    echoed = outputs(fields, body(fields, planned), planned, Nulls.ALL)
+    assert [*differences(fields, echoed, plan(fields, wanted, echoed, "p"))] == []
+    other = {"backends": [{}, {"maxRatePerEndpoint": 0.25}]}
+    assert [*differences(fields, echoed, plan(fields, other, echoed, "p"))] != []
+
+
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(JSON)

@@ -68,7 +68,7 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
         befores = before if isinstance(before, list) else []
         members = in_state_order(field, without_repeats(field, value)) if field.marks & Mark.SET else value
         if field.marks & Mark.SET:
-            befores = [_equal_member(field, item, befores, creating=creating) for item in members]
+            befores = _equal_members(field, members, befores, creating=creating)
         return [
             UNKNOWN
             if unknown(item)
@@ -102,14 +102,25 @@ def _member(
     return _fill_zeros(field, fresh)
 
 
-def _equal_member(field: Field, item: Any, befores: list[Any], *, creating: bool) -> Mapping[str, Any] | None:
-    """Return the known member that a desired one of a set equals: it keeps the values that Google has computed."""
-    for before in befores:
-        if isinstance(before, Mapping) and isinstance(item, Mapping):
-            planned = plan(field.fields, item, before, creating=creating)
+def _equal_members(
+    field: Field, items: list[Any], befores: list[Any], *, creating: bool
+) -> list[Mapping[str, Any] | None]:
+    """Return the known member that each desired one of a set equals: it keeps the values that Google has computed.
+
+    A known member is that of one desired one at most. Those that set more properties come first: one that leaves out a
+    computed property equals the known members with any value of it.
+    """
+    equals: list[Mapping[str, Any] | None] = [None] * len(items)
+    free = [before for before in befores if isinstance(before, Mapping)]
+    mappings = [index for index, item in enumerate(items) if isinstance(item, Mapping)]
+    for index in sorted(mappings, key=lambda place: -len(items[place])):
+        for before in free:
+            planned = plan(field.fields, items[index], before, creating=creating)
             if not any(differences(field.fields, before, planned)):
-                return before
-    return None
+                equals[index] = before
+                free.remove(before)
+                break
+    return equals
 
 
 def _fill_zeros(field: Field, planned: Properties) -> Properties:
