@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,6 +44,7 @@ def commands_of_sentences(text: str) -> Iterator[str]:
             yield from (command.replace(choices, choice) if choices else command for choice in choices.split("|"))
 
 
+@cache
 def problem_of(command: str) -> str:
     """What the parser says about a command; "" where it accepts it. `…` stands for further words.
 
