@@ -64,7 +64,7 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     assert list(without_ignored(differences(fields, echoed, again), [])) == []
 
 
-def test_members_of_a_set_that_differ_in_what_google_may_choose_are_no_change() -> None:
+def test_set_members_with_and_without_a_computed_value_are_no_change() -> None:
     fields = TYPES["gcp:compute/backendService:BackendService"].fields
     wanted = {"backends": [{}, {"maxRatePerEndpoint": 0.5}]}
     planned = plan(fields, wanted, None, "p")
