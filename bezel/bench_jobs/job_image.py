@@ -148,7 +148,7 @@ def _engine() -> str:
         if shutil.which(engine) is None:
             tried.append(f"{engine} is not on PATH")
             continue
-        ended = subprocess.run([engine, "info"], capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run([engine, "info"], capture_output=True, encoding="utf-8", timeout=60, check=False)
         if not ended.returncode:
             return engine
         last = (ended.stderr.strip() or "no reason given").splitlines()[-1]
@@ -165,7 +165,13 @@ def _run(command: Sequence[str], folder: Path, repair: str) -> None:
         UserError: It failed; the text has the last lines of its output.
     """
     ended = subprocess.run(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if ended.returncode:
         lines = "\n".join(ended.stdout.strip().splitlines()[-_LINES:])

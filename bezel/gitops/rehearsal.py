@@ -235,7 +235,7 @@ class _Rehearsing:
         file = view / f"Pulumi.{self.stack}.yaml"
         import yaml  # late: only a protected stack needs it
 
-        content = yaml.safe_load(file.read_text())
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
         content["config"][setting(_PROTECTION)] = "never"
         file.unlink()
         file.write_text(yaml.safe_dump(content))

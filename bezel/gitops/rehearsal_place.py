@@ -75,7 +75,7 @@ class Place:
             OutOfTimeError: It did not end in time, and was ended.
         """
         process = subprocess.Popen(
-            command, cwd=folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=output, text=True,
+            command, cwd=folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=output, encoding="utf-8",
             start_new_session=True,
         )  # fmt: skip
         try:

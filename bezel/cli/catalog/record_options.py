@@ -164,7 +164,7 @@ def run_recorder(python: str, arguments: Sequence[str], task: str, needs: str) -
             [python, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
             timeout=SECONDS,
             env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the script shadow vLLM's own

@@ -276,7 +276,7 @@ class Local:
 
         # Only once: a user who removes files from the bucket wants to see the effect.
         record = Paths(self.cloud.directory).seeded / "weights-put.json"
-        done = json.loads(record.read_text()) if record.exists() else []
+        done = json.loads(record.read_text(encoding="utf-8")) if record.exists() else []
         ranks = {adapter_folder(each): each.rank for each in plan.settings.adapters}
         models = {path: name for path, (name, _) in plan.bucket_models.items()}
         for path, name in {**models, **weights.drafts, **dict.fromkeys(weights.adapters, "")}.items():

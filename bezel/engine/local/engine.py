@@ -75,21 +75,23 @@ class LocalEngine:
         """
         copy = self.stack_copy(stack)
         # The engine, run by hand, writes another backend's salt into the stack file.
-        stack_text = self.project.stack_file(stack).read_text()
+        stack_text = self.project.stack_file(stack).read_text(encoding="utf-8")
         if not accepted:
-            stack_text = copy.read_text() if copy.exists() else "config: {}"
+            stack_text = copy.read_text(encoding="utf-8") if copy.exists() else "config: {}"
         self.place.prepare()
         copies = copy.parent
         make_private(self.folder, copies)
-        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
+        write_whole(
+            copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(encoding="utf-8"), mode=0o600
+        )
         state, name = self.state, self.project.name
         if not is_stack(state, name, stack):
             write_whole(copy, copy_of(stack_text), mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
-        elif not copy.exists() or not salt_line(copy.read_text()):
+        elif not copy.exists() or not salt_line(copy.read_text(encoding="utf-8")):
             write_whole(copy, copy_of(stack_text, salt_in(state, name, stack)), mode=0o600)
-        text = copy_of(stack_text, copy.read_text())
-        if copy.read_text() != text:
+        text = copy_of(stack_text, copy.read_text(encoding="utf-8"))
+        if copy.read_text(encoding="utf-8") != text:
             write_whole(copy, text, mode=0o600)
 
     def stack_copy(self, stack: str) -> Path:

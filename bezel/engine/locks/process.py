@@ -26,7 +26,7 @@ class Process:
 def this_process() -> Process:
     """The identity of this process."""
     try:
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         machine = f"{boot}/{(_PROC / 'self/ns/pid').readlink()}"
     except OSError:
         machine = ""
@@ -47,7 +47,7 @@ def started_at(pid: int) -> float | None:
     if ticks is None:
         return None
     try:
-        uptime = float((_PROC / "uptime").read_text().split()[0])
+        uptime = float((_PROC / "uptime").read_text(encoding="utf-8").split()[0])
     except (OSError, ValueError, IndexError):
         return None
     return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
@@ -55,6 +55,6 @@ def started_at(pid: int) -> float | None:
 
 def _start_of(pid: int) -> int | None:
     try:
-        return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
+        return int((_PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return None

@@ -68,7 +68,7 @@ def _locks(state: Path, project: str, stack: str) -> Iterator[EngineLockFile | N
     """The locks of a stack; None for a file that names no process."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         try:
-            lock = read_json(file.read_text())
+            lock = read_json(file.read_text(encoding="utf-8"))
             yield EngineLockFile(
                 whole_number(lock["pid"], 1, MOST_PID), str(lock["hostname"]), str(lock.get("timestamp", ""))
             )

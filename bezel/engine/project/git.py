@@ -31,7 +31,7 @@ def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = Non
             ["git", "-C", str(folder), *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="surrogateescape",
             check=False,
             timeout=_SECONDS,

@@ -55,7 +55,7 @@ def command_output(
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
             timeout=limit,
             umask=PRIVATE,

@@ -165,7 +165,7 @@ def end_with_make() -> None:
     """
     parent = os.getppid()
     try:
-        if Path(f"/proc/{parent}/comm").read_text().strip() not in _MAKES:
+        if Path(f"/proc/{parent}/comm").read_text(encoding="utf-8").strip() not in _MAKES:
             return
     except OSError:
         return

@@ -132,7 +132,7 @@ class LastRun:
 
     def _get(self, name: str) -> str:
         try:
-            return (self.folder / name).read_text()
+            return (self.folder / name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
@@ -149,6 +149,6 @@ def end_processes(mark: str) -> int:
 
 def _is_engine(process: int) -> bool:
     try:
-        return Path(f"/proc/{process}/comm").read_text().strip() == "pulumi"
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip() == "pulumi"
     except OSError:
         return False

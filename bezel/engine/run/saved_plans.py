@@ -27,7 +27,7 @@ def let_computed_values_differ(file: Path) -> None:
     Args:
         file: The plan, changed in place.
     """
-    content = json.loads(file.read_text())
+    content = json.loads(file.read_text(encoding="utf-8"))
     resources: dict[str, Any] = content.get("resourcePlans") or {}
     changing = {urn for urn, plan in resources.items() if not _UNCHANGED.issuperset(plan.get("steps") or ())}
     for plan in resources.values():

@@ -137,7 +137,7 @@ def _file(state: Path, project: str, stack: str) -> Path:
 
 def _is_state(file: Path) -> bool:
     try:
-        latest_of(file.read_text())
+        latest_of(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return True
@@ -148,7 +148,7 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     if not file.exists():
         return None
     try:
-        return latest_of(file.read_text())
+        return latest_of(file.read_text(encoding="utf-8"))
     except ValueError as error:
         repair = f"`.venv/bin/bezel local recover {shell_word(stack)}` restores the previous one."
         raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None

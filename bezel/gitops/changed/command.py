@@ -122,7 +122,7 @@ def plans(tree: Path) -> Plans:
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
             timeout=SECONDS,
         )

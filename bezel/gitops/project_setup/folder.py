@@ -176,7 +176,7 @@ class SetupFolder:
 
     def _stack_file(self) -> dict[str, Any]:
         try:
-            content: dict[str, Any] = yaml.safe_load(self.stack_file.read_text()) or {}
+            content: dict[str, Any] = yaml.safe_load(self.stack_file.read_text(encoding="utf-8")) or {}
         except FileNotFoundError:
             return {}
         return content

@@ -61,7 +61,7 @@ def measure(context: Context, arguments: Sequence[str], out: Path, seconds: floa
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         errors="replace",
         start_new_session=True,  # signals reach it from here only, once
     ) as process:

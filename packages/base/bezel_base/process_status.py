@@ -29,10 +29,10 @@ def is_running(pid: int) -> bool:
         return True
     process = Path("/proc", str(pid))
     with suppress(FileNotFoundError, ProcessLookupError):
-        state, *fields = process.joinpath("stat").read_text().rpartition(")")[2].split()
+        state, *fields = process.joinpath("stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         if state in {"Z", "X"} or int(fields[5]) & _EXITING:
             return False
-        lines = (line.split() for line in process.joinpath("status").read_text().splitlines())
+        lines = (line.split() for line in process.joinpath("status").read_text(encoding="utf-8").splitlines())
         return not any(line[0] in {"SigPnd:", "ShdPnd:"} and int(line[1], 16) & _KILLED for line in lines)
     # The process is gone, or there is no /proc.
     return not Path("/proc/self").exists()
@@ -45,7 +45,7 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     with suppress(OSError):
-        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
+        return Path("/proc", str(pid), "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] in {"Z", "X"}
     return False
 
 
@@ -75,7 +75,7 @@ def end_session(leader: int) -> int:
     ended = 0
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
             if int(fields[3]) == leader and fields[0] not in {"Z", "X"}:
                 os.kill(int(entry.name), signal.SIGKILL)
                 ended += 1

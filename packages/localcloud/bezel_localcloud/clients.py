@@ -35,7 +35,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 @cache
 def _table() -> dict[str, dict[str, str]]:
-    return tomllib.loads((Path(__file__).parent / "data" / "clients.toml").read_text())
+    return tomllib.loads((Path(__file__).parent / "data" / "clients.toml").read_text(encoding="utf-8"))
 
 
 def api_names() -> list[str]:

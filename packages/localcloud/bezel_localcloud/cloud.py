@@ -162,7 +162,7 @@ class Cloud:
         if account is None:
             return
         path = self.layout.credentials
-        pem = json.loads(path.read_text())["private_key"] if path.exists() else None
+        pem = json.loads(path.read_text(encoding="utf-8"))["private_key"] if path.exists() else None
         key = keys.load_private(pem) if pem else keys.new_key()
         self.store.put("key", f"{DEPLOYER}/{keys.key_id(key)}", {"publicKeyPem": keys.public_pem(key)})
         content = keys.key_file(key, email=DEPLOYER, unique_id=account["uniqueId"], project=PROJECT, base=self.base)

@@ -186,7 +186,7 @@ def environment(endpoint: Endpoint) -> dict[str, str]:
         # Clients that wait for capacity measure in the platform's seconds, which pass faster.
         "BEZEL_SPEED": f"{endpoint.speed:g}",
     }
-    paths = tomllib.loads((Path(__file__).parent / "data" / "endpoints.toml").read_text())
+    paths = tomllib.loads((Path(__file__).parent / "data" / "endpoints.toml").read_text(encoding="utf-8"))
     variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in paths.items()}
     return variables | ({"BEZEL_SIMULATED": "1"} if endpoint.server == "sim" else {})
 
@@ -214,7 +214,7 @@ def _request_grant(endpoint: Endpoint, claims: Json) -> Json:
     # Imported late, here and below: most commands send no request themselves.
     import httpx
 
-    key_file = json.loads(endpoint.credentials.read_text())
+    key_file = json.loads(endpoint.credentials.read_text(encoding="utf-8"))
     uri = key_file["token_uri"]
     assertion = _sign_claims(key_file, {"aud": uri, **claims}, 3600)
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
@@ -224,7 +224,7 @@ def _request_grant(endpoint: Endpoint, claims: Json) -> Json:
 
 def own_token(endpoint: Endpoint) -> str:
     """A token for localcloud's own routes (below /localcloud/), signed here: no fault blocks it."""
-    return _sign_claims(json.loads(endpoint.credentials.read_text()), {"aud": CONTROL_AUDIENCE}, 300)
+    return _sign_claims(json.loads(endpoint.credentials.read_text(encoding="utf-8")), {"aud": CONTROL_AUDIENCE}, 300)
 
 
 def _sign_claims(key_file: Json, claims: Json, seconds: int) -> str:
@@ -292,7 +292,7 @@ def _is_there(pid: int) -> bool:
 
 def _last_lines(log: Path, count: int = 15) -> str:
     try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:])
     except FileNotFoundError:  # the folder was deleted while the daemon started
         return "(no log)"
 

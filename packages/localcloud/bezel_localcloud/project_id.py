@@ -41,6 +41,6 @@ def project_for(directory: Path | None, wanted: str = "", option: str = "--proje
 def _own_project(directory: Path) -> str:
     """The project that a folder's key file names; "" in a new folder."""
     try:
-        return str(json.loads(Paths(directory).credentials.read_text())["project_id"])
+        return str(json.loads(Paths(directory).credentials.read_text(encoding="utf-8"))["project_id"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""

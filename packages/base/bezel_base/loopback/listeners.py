@@ -98,7 +98,7 @@ def _bindable(port: int) -> int:
 def _outgoing() -> int:
     """Lower end of the ports of outgoing connections."""
     try:
-        return int(_OUTGOING.read_text().split()[0])
+        return int(_OUTGOING.read_text(encoding="utf-8").split()[0])
     except (OSError, ValueError, IndexError):
         return _USUAL
 

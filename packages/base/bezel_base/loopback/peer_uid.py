@@ -85,7 +85,7 @@ def _in_table(peer: Address, here: Address) -> Owner | None:
     table = Path("/proc/net/tcp6" if _family(peer) == socket.AF_INET6 else "/proc/net/tcp")
     for _ in range(_LOOKS):
         try:
-            row = line.search(table.read_text())
+            row = line.search(table.read_text(encoding="utf-8"))
         except OSError:
             return None
         if row and (inode := int((columns := row[0].split())[_INODE])):

@@ -25,7 +25,7 @@ _BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "proje
 @cache
 def roles() -> dict[str, tuple[str, ...]]:
     """Permission patterns of each role that can be granted."""
-    table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text())
+    table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text(encoding="utf-8"))
     return {role: tuple(patterns) for role, patterns in table.items()}
 
 

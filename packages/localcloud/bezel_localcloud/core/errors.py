@@ -8,7 +8,7 @@ from bezel_localcloud.core.json_types import Json
 
 NOT_SERVED = "notServedByLocalcloud"
 """Reason of a refusal of something that Google has and localcloud does not serve."""
-ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml").read_text())
+ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml").read_text(encoding="utf-8"))
 
 
 _LONGEST_TEXT, _MOST_VIOLATIONS = 20_000, 100  # characters of a text of a refusal, violations that it names

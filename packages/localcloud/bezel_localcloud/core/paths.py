@@ -215,7 +215,7 @@ class Endpoint:
         Every version of the daemon writes its process id and address; fields that an older one lacks are empty here.
         """
         try:
-            content = json.loads(Paths(directory).endpoint.read_text())
+            content = json.loads(Paths(directory).endpoint.read_text(encoding="utf-8"))
             process, base = int(content["pid"]), str(content["base"])
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -68,7 +68,7 @@ class FaultKind:
 
 
 def _kinds() -> Iterable[FaultKind]:
-    table = tomllib.loads((Path(__file__).parents[1] / "data" / "faults.toml").read_text())
+    table = tomllib.loads((Path(__file__).parents[1] / "data" / "faults.toml").read_text(encoding="utf-8"))
     for name, row in table["kinds"].items():
         shared, own_parameters = table["shared"].get(row.get("shared"), {}), row.get("parameters", {})
         fields = {key: own_parameters[key] for key in own_parameters if key not in shared}

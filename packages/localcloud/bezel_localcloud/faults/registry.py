@@ -160,7 +160,7 @@ class Faults:
 def _read(file: Path) -> dict[str, Fault]:
     """Load the faults of an earlier run's file; kinds that this version does not know are left out."""
     try:
-        content = json.loads(file.read_text())
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = []
     faults: dict[str, Fault] = {}

@@ -77,11 +77,11 @@ def _name_of(type_url: str, api: str) -> str:
 
 @cache
 def _responses() -> dict[str, dict[str, str]]:
-    messages: dict[str, dict[str, str]] = json.loads((_DATA / "responses.json").read_text())["messages"]
+    messages: dict[str, dict[str, str]] = json.loads((_DATA / "responses.json").read_text(encoding="utf-8"))["messages"]
     return messages
 
 
 @cache
 def _exceptions() -> dict[str, list[int | None]]:
-    numbers: dict[str, list[int | None]] = json.loads((_DATA / "enums.json").read_text())["numbers"]
+    numbers: dict[str, list[int | None]] = json.loads((_DATA / "enums.json").read_text(encoding="utf-8"))["numbers"]
     return numbers

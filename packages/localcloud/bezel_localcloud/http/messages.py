@@ -46,7 +46,7 @@ class NotOfKindError(Exception):
 @cache
 def definitions() -> dict[str, Fields]:
     """Definition of every message that a served request may hold."""
-    content = json.loads((Path(__file__).parents[1] / "data" / "messages.json").read_text())
+    content = json.loads((Path(__file__).parents[1] / "data" / "messages.json").read_text(encoding="utf-8"))
     messages: dict[str, Fields] = content["messages"]
     return messages
 

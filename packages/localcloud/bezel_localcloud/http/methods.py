@@ -72,7 +72,7 @@ class Method:
 
 @cache
 def _table() -> Json:
-    content: Json = json.loads((_DATA / "methods.json").read_text())
+    content: Json = json.loads((_DATA / "methods.json").read_text(encoding="utf-8"))
     return content
 
 
@@ -193,7 +193,7 @@ def _served_templates() -> PathTemplates[Method]:
 @cache
 def _others() -> PathTemplates[str]:
     """Names of the methods that are not served by their templates; read when first needed."""
-    lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text())["others"]
+    lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text(encoding="utf-8"))["others"]
     forms = ((*line.partition(" "), name) for line, name in lines.items())
     return PathTemplates((verb, template, name) for verb, _, template, name in forms)
 

@@ -65,7 +65,7 @@ class Held:
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parents[1] / "data" / "machines.toml").read_text())
+    return tomllib.loads((Path(__file__).parents[1] / "data" / "machines.toml").read_text(encoding="utf-8"))
 
 
 def waits() -> dict[str, float]:

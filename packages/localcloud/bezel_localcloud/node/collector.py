@@ -90,7 +90,7 @@ class NodeCollector:
         else:
             raise ConfigurationError(f"couldn't load configuration (--config.file={path}): no such file or directory")
         try:
-            return Path(path).read_text()
+            return Path(path).read_text(encoding="utf-8")
         except (OSError, ValueError):
             raise ConfigurationError(f"open {path}: no such file or directory") from None
 

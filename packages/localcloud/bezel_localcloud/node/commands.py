@@ -122,7 +122,7 @@ def _login(engine: DockerDaemon, registry: str, user: str, token: str, config: P
 
 def _token(config: Path, registry: str) -> str:
     try:
-        pair = json.loads((config / "config.json").read_text())["auths"][registry]["auth"]
+        pair = json.loads((config / "config.json").read_text(encoding="utf-8"))["auths"][registry]["auth"]
         return base64.b64decode(pair).decode().partition(":")[2]
     except (OSError, ValueError, LookupError, binascii.Error):
         return ""
@@ -163,7 +163,7 @@ def _run_words(engine: DockerDaemon, arguments: Sequence[str]) -> tuple[RunOptio
 
 def _variables(engine: DockerDaemon, path: str) -> dict[str, str]:
     try:
-        lines = _on_disk(engine, Path(path)).read_text().splitlines()
+        lines = _on_disk(engine, Path(path)).read_text(encoding="utf-8").splitlines()
     except OSError:
         raise RefusedError(f"docker: open {path}: no such file or directory", 125) from None
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

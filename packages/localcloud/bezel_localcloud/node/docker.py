@@ -57,7 +57,7 @@ _PORT = 8000  # vLLM's own, where no argument names another
 @cache
 def machines() -> dict[str, Json]:
     """Hardware of each kind of machine, see machines.toml."""
-    return tomllib.loads(Path(__file__).with_name("machines.toml").read_text())
+    return tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 
 
 class DockerDaemon:

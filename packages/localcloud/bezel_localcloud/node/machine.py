@@ -99,7 +99,7 @@ class Machine:
         self._furnish()
         script = self._folder / "startup-script"
         if text := self._spec.metadata.get("startup-script"):
-            script.write_text(text)
+            script.write_text(text, encoding="utf-8")
             variables = self._environment(self._server.address, google)
             await self._script.start(["/bin/bash", str(script)], variables)
 
@@ -151,7 +151,7 @@ class Machine:
             program = shlex.quote(str(_PROGRAMS / "command.py"))
             texts[name] = f'#!/bin/sh\nexec {python} {program} {name} "$@"\n'
         for name, text in texts.items():
-            (programs / name).write_text(text)
+            (programs / name).write_text(text, encoding="utf-8")
             (programs / name).chmod(0o700)
         # Programs on the machine reach their own port by 127.0.0.1.
         (self._folder / ".curlrc").write_text(f'connect-to = "127.0.0.1::{self._spec.address}:"\nnoproxy = "*"\n')

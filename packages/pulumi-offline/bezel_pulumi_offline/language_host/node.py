@@ -33,7 +33,9 @@ class NodeHost(Host):
     def About(self, _request: Any, context: grpc.ServicerContext) -> Any:
         """Path and version of Node."""
         node = _find("node", context)
-        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+        version = subprocess.run(
+            [node, "--version"], capture_output=True, encoding="utf-8", check=True, timeout=30
+        ).stdout
         return pb.AboutResponse(executable=node, version=version.strip().removeprefix("v"))
 
     def GetProgramDependencies(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -67,7 +67,7 @@ def version(python: str) -> str:
     if Path(python).samefile(sys.executable):
         return platform.python_version()
     code = "import platform; print(platform.python_version())"
-    return subprocess.run([python, "-IS", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run([python, "-IS", "-c", code], capture_output=True, encoding="utf-8", check=True).stdout.strip()
 
 
 def installed_version(venv: Path, name: str) -> str:

@@ -144,7 +144,7 @@ def jwk(key: rsa.RSAPrivateKey) -> Json:
 def load_or_make(path: Path) -> rsa.RSAPrivateKey:
     """The private key of a file, created with mode 0600 if there is none."""
     if path.exists():
-        return load_private(path.read_text())
+        return load_private(path.read_text(encoding="utf-8"))
     key = new_key()
     write_whole(path, private_pem(key), mode=0o600)
     return key

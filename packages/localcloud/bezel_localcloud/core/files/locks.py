@@ -33,7 +33,7 @@ def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> I
 def is_locked(path: Path) -> bool:
     """Whether a process holds a file's lock; takes the lock for a moment to find out."""
     try:
-        with path.open("r") as file:
+        with path.open("r", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -74,7 +74,9 @@ class UpstreamImage:
 
 @cache
 def _table() -> list[Json]:
-    rows: list[Json] = tomllib.loads((Path(__file__).parents[2] / "data" / "images.toml").read_text())["image"]
+    rows: list[Json] = tomllib.loads((Path(__file__).parents[2] / "data" / "images.toml").read_text(encoding="utf-8"))[
+        "image"
+    ]
     return rows
 
 

@@ -165,7 +165,7 @@ def _tiers(price: _Price, currency: str, factor: Decimal) -> list[Json]:
 
 @cache
 def _table() -> Json:
-    return tomllib.loads((_DATA / "price_list.toml").read_text())
+    return tomllib.loads((_DATA / "price_list.toml").read_text(encoding="utf-8"))
 
 
 @cache

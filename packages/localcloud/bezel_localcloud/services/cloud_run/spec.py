@@ -23,7 +23,7 @@ _UNITS = {"": 1, "k": 1000, "M": 1000**2, "G": 1000**3, "Ki": 1024, "Mi": 1024**
 @cache
 def limits() -> Json:
     """The platform's limits, see data/cloud_run.toml."""
-    return tomllib.loads((Path(__file__).parents[2] / "data" / "cloud_run.toml").read_text())
+    return tomllib.loads((Path(__file__).parents[2] / "data" / "cloud_run.toml").read_text(encoding="utf-8"))
 
 
 def cores(quantity: str) -> float:

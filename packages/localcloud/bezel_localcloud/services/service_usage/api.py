@@ -120,7 +120,9 @@ def _check_known(names: Sequence[str]) -> None:
 
 @cache
 def _titles() -> dict[str, str]:
-    titles: dict[str, str] = json.loads((Path(__file__).parents[2] / "data" / "services.json").read_text())["titles"]
+    titles: dict[str, str] = json.loads(
+        (Path(__file__).parents[2] / "data" / "services.json").read_text(encoding="utf-8")
+    )["titles"]
     return titles
 
 

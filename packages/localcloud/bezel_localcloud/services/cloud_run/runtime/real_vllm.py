@@ -87,7 +87,7 @@ def environment() -> dict[str, str]:
 
 @cache
 def _table() -> dict[str, dict[str, str]]:
-    return tomllib.loads((Path(__file__).parents[3] / "data" / "real_vllm.toml").read_text())
+    return tomllib.loads((Path(__file__).parents[3] / "data" / "real_vllm.toml").read_text(encoding="utf-8"))
 
 
 def _parse(args: Sequence[str]) -> tuple[str | None, list[_Option]]:
