@@ -96,9 +96,9 @@ def http_proxy(scheme: str, value: str) -> str:
     except ValueError:
         is_http = False
     if not is_http:
+        variable = f"{scheme.upper()}_PROXY"
         consequence = "no request can be sent to the internet by it: a proxy is an address of http:// or https://."
-        repair = f"set HTTPS_PROXY to such a proxy, or to none, and unset {scheme.upper()}_PROXY."
-        raise UserError(Problem(f"{scheme.upper()}_PROXY", value, consequence, repair))
+        raise UserError(Problem(variable, value, consequence, f"set {variable} to such a proxy, or unset it."))
     return url
 
 
