@@ -62,24 +62,17 @@ MEMORY, LEAST_MEMORY = Path("/dev/shm"), 2**30  # noqa: S108 - only the parent o
 
 @cache
 def prepare_run(config: pytest.Config) -> None:
-    """Set what holds for all tests of this process, before the first; two fixtures of each test would take 4 s in all.
+    """Set what holds for all tests of this process, before the first; fixtures of each test would take seconds in all.
 
     A screen that breaks no sentence, which tests look for in what commands print. The one of pytest itself stays. And
     folders of their own for runs of pytest that a test starts: at its end each would clear away what earlier runs of
-    this user left, for minutes where those were whole ones.
+    this user left, for minutes where those were whole ones. No colours where a person forces them, and no proxy on the
+    way to servers of this machine, or to none: with a SOCKS proxy httpx makes no client, for this machine neither.
     """
     if reporter := config.pluginmanager.get_plugin("terminalreporter"):
         reporter._tw.fullwidth = reporter._tw.fullwidth
     os.environ["COLUMNS"] = "1000"
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(config._tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _same_environment() -> None:
-    """No colours where a person forces them, and no proxy on the way to servers of this machine, or to none.
-
-    Of a SOCKS proxy httpx makes no client at all, not for this machine either.
-    """
     os.environ.pop("FORCE_COLOR", None)
     proxies = {name for name in os.environ if name.lower() in {"http_proxy", "https_proxy", "all_proxy"}}
     for name in proxies:
