@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SECONDS = 60.0
 _TOKENS = 16
 _LONG_PAUSE_SECONDS = 0.5  # 64 callers end some hundred streams in it
+_MOST_STALLED_SECONDS = 5.0
 _WHOLE = b"data: [DONE]\n\n"
 
 
@@ -112,10 +113,13 @@ class StreamingCallers:
         until(lambda: sum(not each.failure and each.began > since for each in self.streams) >= self.count, SECONDS)
 
     def stalled_seconds(self, since: float) -> float:
-        """How long no stream ended since then, in pauses that only a machine without time for any of them makes."""
+        """How long no stream ended since then, in pauses that only a machine without time for any of them makes.
+
+        No longer than a machine stalls: callers that hang longer wait for what they call.
+        """
         ends = [since, *sorted(stream.ended for stream in self.streams if stream.ended > since)]
         pauses = (later - earlier for earlier, later in pairwise(ends))
-        return sum(pause for pause in pauses if pause > _LONG_PAUSE_SECONDS)
+        return min(sum(pause for pause in pauses if pause > _LONG_PAUSE_SECONDS), _MOST_STALLED_SECONDS)
 
     def bursts(self, pause: float) -> list[list[Stream]]:
         """The failures, apart where none ended for so many seconds while whole streams did.
