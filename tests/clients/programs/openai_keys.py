@@ -9,7 +9,7 @@ import openai
 from outcomes import Calls
 
 MODEL = sys.argv[1]
-YOUNG_SECONDS = 30
+CALLS_SECONDS = 15
 ASK = {"model": MODEL, "messages": [{"role": "user", "content": "Name a colour."}], "max_tokens": 4}
 calls = Calls(f"openai (Python) {openai.__version__}")
 
@@ -37,11 +37,11 @@ def error_of(call: Callable[[], object]) -> openai.APIStatusError:
     raise AssertionError("it was accepted")
 
 
-def begin_early_in_a_minute() -> None:
+def wait_for_a_whole_minute() -> None:
     """Pass the rest of a clock minute that may end during the calls: a limit of a minute starts anew with each."""
-    passed = time.time() % 60
-    if passed > YOUNG_SECONDS:
-        time.sleep(60 - passed)
+    rest = 60 - time.time() % 60
+    if rest < CALLS_SECONDS:
+        time.sleep(rest)
 
 
 def stream_over_a_limit() -> None:
@@ -64,7 +64,7 @@ calls.passes(
     "model", lambda: refusal("MODEL_KEY", openai.PermissionDeniedError, "model_not_allowed", after=1, model="x")
 )
 limit = (openai.RateLimitError, "rate_limit_exceeded")
-begin_early_in_a_minute()
+wait_for_a_whole_minute()
 calls.passes("requests a minute", lambda: refusal("REQUESTS_KEY", *limit, after=2))
 calls.passes("tokens a minute", lambda: refusal("TOKENS_KEY", *limit, after=1))
 calls.passes("tokens a day", lambda: refusal("DAY_KEY", *limit, after=1))
