@@ -21,8 +21,6 @@ from tests.support.rest.fake_google import Answer
 
 METRICS = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt").read_text()
 SECONDS = 60.0
-PAGE_SECONDS = 3.0
-"""Time of a page to its end after Ctrl-C."""
 
 
 def page(cloud: Deployed, **arguments: Any) -> Watch:
@@ -101,9 +99,8 @@ def test_a_stack_that_is_not_deployed_is_an_error(cloud: Deployed) -> None:
         page(cloud)
 
 
-@pytest.mark.slow
-def test_a_terminal_shows_page_after_page_until_ctrl_c(cloud: Deployed) -> None:
-    serving(cloud)
+def shown_until_ctrl_c(cloud: Deployed) -> tuple[int, bytes]:
+    """The exit code of a command that shows pages on a terminal and gets Ctrl-C after some, and what it has shown."""
     ours, theirs = pty.openpty()
     command = [str(Path(sys.executable).parent / "bezel"), "watch", "dev", "--interval", "1"]
     environ = {**os.environ, **cloud.context.environ, "NO_COLOR": "1", "COLUMNS": "60", "LINES": "12"}
@@ -114,18 +111,25 @@ def test_a_terminal_shows_page_after_page_until_ctrl_c(cloud: Deployed) -> None:
         while shown.count(b"TTFT") < 2:
             assert time.monotonic() < end, shown
             shown += os.read(ours, 65536)
-        sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         while b"\x1b[?25h" not in shown:  # the cursor is shown again
             assert time.monotonic() < end, shown
             shown += os.read(ours, 65536)
-        code = process.wait(SECONDS)
-        # A page that a busy machine does not end in its time is cut, as by a second Ctrl-C.
-        assert code == 0 or (code == INTERRUPTED and time.monotonic() - sent > PAGE_SECONDS)
+        return process.wait(SECONDS), shown
     finally:
         process.kill()
         process.wait()
         os.close(ours)
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_page_after_page_until_ctrl_c(cloud: Deployed) -> None:
+    serving(cloud)
+    for _ in range(3):
+        code, shown = shown_until_ctrl_c(cloud)
+        if code != INTERRUPTED:  # as a page ends that a busy machine does not make within 3 s
+            break
+    assert code == 0
     plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).replace(b"\r", b"")
     assert max(map(len, plain.splitlines())) <= 60
     assert b"Traceback" not in plain
