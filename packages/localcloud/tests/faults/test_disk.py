@@ -12,6 +12,7 @@ from bezel_localcloud import control
 from bezel_localcloud.core.store import Store, is_full
 from bezel_localcloud.seed import SeedError, seed
 from localcloud_support.client import PARENT, SERVICES, Client, until
+from localcloud_support.held_requests import opened_by_reader
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +76,7 @@ def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(clien
     os.mkfifo(tmp_path / "pipe")
     template = client.template(f"--reads={tmp_path / 'pipe'}")
     answer = client.post(SERVICES, {"template": template}, serviceId="late")
-    with (tmp_path / "pipe").open("w"):  # the container has begun, and listens once this is closed
+    with opened_by_reader(tmp_path / "pipe"):  # the container has begun, and listens after this
         fill(client, full=True)
     operation = answer.json()["name"]
     log = client.endpoint.directory / "logs" / "daemon.log"

@@ -9,6 +9,24 @@ import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
+from localcloud_support.client import until
+
+
+@contextlib.contextmanager
+def opened_by_reader(pipe):
+    """A context that begins once another process reads a named pipe, and at whose end that reader goes on."""
+
+    def open_writer():
+        with contextlib.suppress(OSError):  # nobody reads
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        return None
+
+    writer = until(open_writer)
+    try:
+        yield
+    finally:
+        os.close(writer)
+
 
 @contextlib.contextmanager
 def held_request(front, pipe):
@@ -21,7 +39,7 @@ def held_request(front, pipe):
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
         response = pool.submit(front.get, f"/read={pipe}")
-        with pipe.open("w"):  # once the container has opened it
+        with opened_by_reader(pipe):  # the container
             yield response
 
 
