@@ -14,10 +14,10 @@ from localcloud_support.client import until
 
 @contextlib.contextmanager
 def opened_by_reader(pipe):
-    """A context that begins once another process reads a named pipe, and at whose end that reader goes on."""
+    """A context that begins once another process reads a named pipe, and at whose end that reader continues."""
 
     def open_writer():
-        with contextlib.suppress(OSError):  # nobody reads
+        with contextlib.suppress(OSError):  # it has no reader yet
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         return None
 
