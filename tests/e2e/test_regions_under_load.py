@@ -58,7 +58,7 @@ def test_callers_lose_no_stream_once_a_region_is_known_dead(two: RegionsStack) -
         until(lambda: time.monotonic() > is_down + 1.5 * EJECTION_SECONDS / SPEED)
         callers.wait_for_whole_streams(time.monotonic())
         assert two.serving_regions() == {B}
-        assert two.request_counts(since)[B] >= callers.count
+        assert two.request_count(B, since) >= callers.count
         lost = callers.failures()
         assert [each for each in lost if each.began < is_down], "those in flight there"
         assert len([each for each in lost if each.began < is_up]) <= callers.count, "each caller has one at a time"
@@ -68,7 +68,7 @@ def test_callers_lose_no_stream_once_a_region_is_known_dead(two: RegionsStack) -
         until(lambda: two.serving_regions() == {A, B}, 60)
         since = now()
         callers.wait_for_whole_streams(time.monotonic())
-        until(lambda: two.request_counts(since)[A] > 0, 60)
+        until(lambda: two.request_count(A, since) > 0, 60)
         two.fault("region-drain", region=A)
         callers.wait_for_whole_streams(time.monotonic())
         assert two.serving_regions() == {B}
@@ -89,7 +89,7 @@ def test_callers_fail_a_few_times_where_a_dead_region_returns(two: RegionsStack)
         callers.wait_for_whole_streams(time.monotonic())
         until(lambda: two.serving_regions() == {A, B}, 60)
         since = now()
-        until(lambda: two.request_counts(since)[A] > 0, 60)
+        until(lambda: two.request_count(A, since) > 0, 60)
         callers.wait_for_whole_streams(time.monotonic())
     # Google's default takes a region out after three answers of 502 to 504 already.
     for burst in callers.bursts(pause / 2):
