@@ -8,6 +8,7 @@ import pytest
 
 from bezel.engine.outcomes import Exit
 from localcloud_support.client import plain, until
+from tests.support.e2e.rehearsal import SECONDS
 from tests.support.gitops.pipeline import STACK, STATES, Pipeline
 
 pytestmark = pytest.mark.slow
@@ -233,9 +234,10 @@ def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline
     hold = {"method": "POST", "path": "/upload/storage/v1/b/data-*/o", "when": "after"}
     assert pipeline.cloud.http.put("/localcloud/hold", json=hold).is_success
     process = pipeline.start(*DEPLOY)
-    until(lambda: pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 1}).json()["reached"])
+    until(lambda: process.poll() is not None or is_held(pipeline), SECONDS)
+    assert process.poll() is None, process.communicate()
     kill_all(process.pid)
-    process.communicate(timeout=60)
+    process.communicate(timeout=SECONDS)
     pipeline.cloud.http.delete("/localcloud/hold", params={"drop": 1})
 
     report = pipeline.report(*DEPLOY)
@@ -247,6 +249,10 @@ def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline
     assert [item["name"] for item in objects] == ["fourth.txt", "hidden", "third.txt"]
     assert pipeline.objects("locks/") == pipeline.objects(".pulumi/locks/") == []
     assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
+
+
+def is_held(pipeline: Pipeline) -> bool:
+    return bool(pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 1}).json()["reached"])
 
 
 def kill_all(pid: int) -> None:
