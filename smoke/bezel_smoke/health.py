@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from bezel.rest import GoogleClient
     from bezel_smoke.poller import CheckFailedError
 
-_LOOK_SECONDS = 5.0
+_ATTEMPT_SECONDS = 5.0
+_LOOK_SECONDS = 20.0
+"""An answer that is lost or late must not hide a difference: without it a deploy is green over another service."""
 _UNSET = frozenset({"resources", "leases", "start"})
 """Arguments that do not run the check again."""
 _EARLIER = "earlier"
@@ -171,7 +173,7 @@ def _further(olds: dict[str, Any], news: dict[str, Any]) -> list[Any]:
 
 
 def _differs(props: dict[str, Any]) -> bool:
-    """Whether one read shows a difference from the declared service; a failed read leaves that to a later check."""
+    """Whether a read shows a difference from the declared service; a failed read leaves that to a later check."""
     from bezel.diagnosis.platform import describe_service
     from bezel.diagnosis.served import differences
     from bezel.rest import ApiError, Credentials, GoogleClient, RestError
@@ -181,7 +183,7 @@ def _differs(props: dict[str, Any]) -> bool:
         return False
     credentials = Credentials(props.get("impersonate"))
     try:
-        with GoogleClient(credentials, timeout_seconds=_LOOK_SECONDS, deadline_seconds=_LOOK_SECONDS) as google:
+        with GoogleClient(credentials, timeout_seconds=_ATTEMPT_SECONDS, deadline_seconds=_LOOK_SECONDS) as google:
             service = describe_service(google, props["service"])
             if differences(props["planned"], service):
                 return True
