@@ -1,6 +1,5 @@
 """Place of the forge on this machine: its folder, the lock of its keeper, and the end of everything that is in it."""
 
-import fcntl
 import os
 import shutil
 import signal
@@ -15,7 +14,7 @@ from bezel_base.errors import UserError
 from bezel_base.process_status import end_marked
 from bezel_base.state_folder import state_folder
 from bezel_localcloud import control
-from bezel_localcloud.core.files.locks import is_locked
+from bezel_localcloud.core.files.locks import hold_lock, is_locked
 from bezel_localcloud.core.paths import Paths
 from tests.support.gitops.machine import MARK
 
@@ -102,11 +101,8 @@ class Place:
         Raises:
             BlockingIOError: Another keeper holds it.
         """
-        with os.fdopen(os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.truncate()
-            file.write(str(os.getpid()))
-            file.flush()
+        with hold_lock(self.lock, 0, BlockingIOError):
+            self.lock.write_text(str(os.getpid()), encoding="utf-8")
             yield
 
     def end(self, seconds: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +22,7 @@ from bezel_base.loopback.listeners import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NOT_HERE = "192.0.2.1"  # an address for documentation (RFC 5737)
@@ -33,14 +34,20 @@ def port_of(listener: socket.socket) -> int:
     return port
 
 
+@contextmanager
+def drawn_port() -> Iterator[int]:
+    """A port that can be listened on while the context lasts: bound here too, it is drawn by no other process."""
+    with bind(HERE, free_port()) as drawn:
+        yield port_of(drawn)
+
+
 def test_listen_on_port_0_accepts_connections() -> None:
     with listen(HERE) as listener, socket.create_connection((HERE, port_of(listener)), 5):
         assert port_of(listener) > 0
 
 
 def test_listen_takes_exactly_the_given_port() -> None:
-    port = free_port()
-    with listen(HERE, port) as listener:
+    with drawn_port() as port, listen(HERE, port) as listener:
         assert port_of(listener) == port
 
 
@@ -61,10 +68,10 @@ def test_listen_refuses_a_taken_port_with_a_repair() -> None:
 
 
 def test_listen_gets_a_port_that_was_closed() -> None:
-    with listen(HERE) as first:
-        port = port_of(first)
-    with listen(HERE, port) as second:
-        assert port_of(second) == port
+    with drawn_port() as port:
+        listen(HERE, port).close()
+        with listen(HERE, port) as listener:
+            assert port_of(listener) == port
 
 
 @pytest.mark.parametrize("host", [NOT_HERE, "2001:db8::1"])
@@ -103,8 +110,7 @@ def test_listen_on_loopback_gives_way_to_another_process() -> None:
 
 
 def test_listen_on_loopback_keeps_a_free_port() -> None:
-    port = free_port()
-    with listen_on_loopback(port) as listener:
+    with drawn_port() as port, listen_on_loopback(port) as listener:
         assert listener.getsockname() == (HERE, port)
 
 

@@ -122,7 +122,7 @@ def serve(
     os.umask(0o077)  # files written from here on, by an instance too, are readable by the owner only
     layout = Paths(directory.resolve())
     layout.create()
-    # A status check holds the lock for a moment: a lock that stays held is another daemon's.
+    # A killed daemon's lock may outlive it for a moment: one that stays held is another daemon's.
     with hold_lock(layout.daemon_lock, _LOCK_SECONDS, partial(_already_running, layout, program)):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.

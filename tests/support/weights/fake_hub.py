@@ -77,6 +77,14 @@ def git_hash(content):
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+def _take_first(values):
+    """The first of the values, which is gone then, or None; each is for one of the threads that answer."""
+    try:
+        return values.pop(0)
+    except IndexError:
+        return None
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else each answer in two writes takes 40 ms
@@ -89,8 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
             hub.storage.append((path, authorization, self.headers.get("Range", "")))
             return self._content(*path.removeprefix("/storage/").split("/", 2))
         hub.requests.append((path, authorization))
-        if hub.busy:
-            return self._json(hub.busy.pop(0), {"error": "busy"}, {"Retry-After": "0"})
+        if status := _take_first(hub.busy):
+            return self._json(status, {"error": "busy"}, {"Retry-After": "0"})
         match = re.fullmatch(r"/(?:api/models/)?([^/]+/[^/]+)/(revision|tree|resolve)/([^/]+)(?:/(.*))?", path)
         model, kind, revision, file = match.groups()
         if refusal := self._refusal(model, revision, authorization):
@@ -134,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _content(self, owner, name, path):
         hub, content = self.hub, self.hub.models[f"{owner}/{name}"][path]
-        fault = hub.faults[path].pop(0) if hub.faults[path] else None
+        fault = _take_first(hub.faults[path])
         if isinstance(fault, int):
             return self._json(fault, {"error": "fault"}, {"Retry-After": "0"})
         if fault and fault[0] == "lie":

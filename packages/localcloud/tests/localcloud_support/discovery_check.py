@@ -1,6 +1,7 @@
 """Requests and answers held against Google's discovery documents, as the installed google-api-python-client has them.
 
-Pure but for reading the documents. Knows nothing of localcloud's own checks: what it finds wrong, they let through.
+Pure but for reading the documents. Of localcloud it knows the recorded numbers of enum values, and nothing of its
+checks: what it finds wrong, they let through.
 """
 
 import base64
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
+from bezel_localcloud.http.enums import names_of
 from localcloud_support.discovery_documents import SOURCES, Json, Source, document, methods_of, path_of
 
 RANGES = {
@@ -227,6 +229,8 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
         return _object_problems(value, schema, name, where, answers=answers)
     if kind in {"array", "object"}:
         return [f"{where}: {value!r} is no {kind}"]
+    if "enum" in schema and type(value) is int and not answers and name not in NULL_REMOVES:
+        return [] if value in names_of(f"enum:{'|'.join(schema['enum'])}") else [f"{where}: {value} is not of its enum"]
     return _scalar(value, schema, where, strict=answers)
 
 

@@ -14,6 +14,8 @@ from bezel_localcloud.core.paths import Paths
 def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
+    Who only looks whether it is held (`is_locked`) is waited for, however long this machine stops it meanwhile.
+
     Raises:
         Exception: What `refusal` returns, if another process holds it all that time.
     """
@@ -24,7 +26,7 @@ def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> I
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > deadline:
+                if time.monotonic() > deadline and is_locked(path):
                     raise refusal() from None
                 time.sleep(0.02)
         yield
