@@ -22,6 +22,14 @@ def test_a_lock_that_another_holds_is_refused(tmp_path: Path) -> None:
     assert not is_locked(path)
 
 
+def test_who_looks_for_good_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with path.open("w") as looker:
+        fcntl.flock(looker, fcntl.LOCK_SH)
+        with pytest.raises(RefusedError), hold_lock(path, -60, RefusedError):
+            pass
+
+
 def test_who_only_looks_at_a_lock_is_waited_for(tmp_path: Path) -> None:
     path, outcomes = tmp_path / "lock", []
 

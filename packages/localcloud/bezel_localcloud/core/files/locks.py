@@ -9,12 +9,14 @@ from pathlib import Path
 
 from bezel_localcloud.core.paths import Paths
 
+_LOOKS_SECONDS = 30.0  # far more than a look takes on a busy machine; a looker may be suspended for good
+
 
 @contextmanager
 def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
-    Who only looks whether it is held (`is_locked`) is waited for, however long this machine stops it meanwhile.
+    Who only looks whether it is held (`is_locked`) is waited for half a minute longer: a busy machine may stop it.
 
     Raises:
         Exception: What `refusal` returns, if another process holds it all that time.
@@ -26,7 +28,8 @@ def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> I
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > deadline and is_locked(path):
+                late = time.monotonic() - deadline
+                if late > _LOOKS_SECONDS or (late > 0 and is_locked(path)):
                     raise refusal() from None
                 time.sleep(0.02)
         yield
