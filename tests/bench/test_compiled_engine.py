@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from bench_support.recorded import recorded_stream
 from bench_support.wire import HEAD, chunk
 from bezel_bench.result.sample import NO_TOKEN, TRUNCATED
-from tests.support.bench.engines import Engine, compiled_folder, engine
+from tests.support.bench.engines import BUILD_SECONDS, Engine, compiled_folder, engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.wide
+pytestmark = [pytest.mark.wide, pytest.mark.timeout(2 * BUILD_SECONDS)]
 
 RECORDED = [line for _, line in recorded_stream("chat-stream-usage.txt")]
 EVENTS = [b"data: " + line.partition(b"data: ")[2].strip() + b"\n\n" for line in RECORDED if line.startswith(b"data: ")]

@@ -9,7 +9,7 @@ from tests.support.clients import environment, programs
 from tests.support.docs.markdown import ROOT, after
 from tests.support.record_results import check_results
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients]
+pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(900)]
 ABOUT = (
     "Google's packages for Go and Node.js, gcloud, gsutil, gcsfs and rclone, of the versions below, with the variables "
     "of `bezel local env` and the address of the API; that for Go also, and that for Node.js only, by "

@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.docs.markdown import ROOT
 from tests.support.needed_programs import need_program
 
-BUILD_SECONDS = 300
+BUILD_SECONDS = 900
 
 
 def compiled_folder() -> Path:
