@@ -80,6 +80,23 @@ def held_back() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def kept_from_children() -> Iterator[None]:
+    """Block SIGINT in processes that the block starts: Ctrl-C reaches the whole group, also those that just begin.
+
+    To this process an interrupt of the block comes at its end. For processes of `multiprocessing`: its resource tracker
+    lets a thread have the signal again as it begins, so it begins before.
+    """
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
 def _interrupt_blocking_calls() -> Iterator[None]:
     """Interrupt blocking calls of the main thread again and again, unless the timer is in use."""
     if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:

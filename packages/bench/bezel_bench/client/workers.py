@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Final
 
+from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
 from bezel_bench.client.sender import Sender, gc_disabled
 from bezel_bench.load.plan import Bodies, Load, TokenSource
@@ -68,7 +69,8 @@ class Workers:
                 process = context.Process(
                     target=work, args=(theirs, self._load, self._bodies, sent, number, self._spill), daemon=True
                 )
-                process.start()
+                with ending_signals.kept_from_children():
+                    process.start()
                 theirs.close()
                 self._processes.append(process)
                 self._pipes.append(ours)

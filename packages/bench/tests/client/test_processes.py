@@ -127,6 +127,18 @@ def test_a_signal_ends_a_run_with_what_there_is(number: signal.Signals, workers:
     assert 1 <= failures.count("client") == len(failures) - answered <= 4
 
 
+def test_ctrl_c_while_the_workers_begin_ends_a_run_and_no_worker() -> None:
+    with serving() as wire:
+        text = SENDER.format(root=str(ROOT), url=wire.url, workers=2).replace("Prompts()", "InterruptedPrompts()")
+        text = f"import sys\nsys.path[:0] = [{str(ROOT)!r}]\nfrom bench_support.interrupted_start import *\n{text}"
+        command = [sys.executable, "-c", text]
+        run = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False, process_group=0
+        )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert json.loads(run.stdout)[0] is True
+
+
 def test_without_a_signal_no_run_is_interrupted() -> None:
     with serving() as wire:
         assert not send(wire.url, 3).client.interrupted
