@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bezel_base.loopback.listeners import free_port
 from bezel_localcloud import control
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.paths import fingerprint, package_folders
@@ -196,10 +197,20 @@ def started_directory(tmp_path_factory):
     control.stop(directory)
 
 
-def test_two_that_start_at_once_get_the_same_daemon(started_directory):
+@pytest.fixture(scope="module")
+def first_port():
+    """A port for the first of them, which nothing else draws before the next one gets it."""
+    port = free_port()
+    with kept_port(f"http://127.0.0.1:{port}"):
+        yield port
+
+
+def test_two_that_start_at_once_get_the_same_daemon(started_directory, first_port):
     endpoints = []
     threads = [
-        threading.Thread(target=lambda: endpoints.append(control.start(started_directory, speed=10_000)))
+        threading.Thread(
+            target=lambda: endpoints.append(control.start(started_directory, speed=10_000, port=first_port))
+        )
         for _ in range(3)
     ]
     for thread in threads:
@@ -219,8 +230,8 @@ def test_two_that_start_at_once_get_the_same_daemon(started_directory):
     ],
     ids=["other code", "an old version", "another speed"],
 )
-def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started_directory, change):
-    before = control.start(started_directory, speed=10_000)
+def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started_directory, first_port, change):
+    before = control.start(started_directory, speed=10_000, port=first_port)
     made = control.inventory(before) or Client(before).enable("iam") or control.inventory(before)
     path = started_directory / "endpoint.json"
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
@@ -259,8 +270,8 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         seen.add(changed)
 
 
-def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started_directory):
-    endpoint = control.start(started_directory, speed=10_000)
+def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started_directory, first_port):
+    endpoint = control.start(started_directory, speed=10_000, port=first_port)
     path = started_directory / "endpoint.json"
     text = path.read_text()
     path.unlink()  # as while it prepares itself

@@ -94,7 +94,7 @@ def test_the_table_of_rules_is_the_committed_one():
                 },
                 {
                     "what": "jobs: times",
-                    "why": "a task's timeout is in real seconds, as for traffic; SIGKILL follows SIGTERM after two "
+                    "why": "a task's timeout is in real seconds, as for traffic; SIGKILL follows SIGTERM after five "
                     "seconds, on Cloud Run after ten; a task that ran when the daemon ended starts again",
                     "evidence": "localcloud's own; bezel_localcloud/services/cloud_run/runtime/jobs.py",
                 },

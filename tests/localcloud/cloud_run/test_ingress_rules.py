@@ -27,7 +27,7 @@ LEFT_OUT = [
     },
     {
         "what": "ten seconds between SIGTERM and SIGKILL",
-        "why": "two seconds here, so that ending instances do not delay a run",
+        "why": "five seconds here, so that ending instances do not delay a run",
         "evidence": "docs: container contract, shutdown",
     },
 ]

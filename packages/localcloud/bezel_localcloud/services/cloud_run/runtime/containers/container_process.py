@@ -21,7 +21,8 @@ from bezel_localcloud.services.cloud_run.spec import ContainerSpec, ProbeSpec
 INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
 REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
-_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL, for a busy machine too; ten on Cloud Run
+_OUTPUT = 2.0  # seconds for what an ended process has written to be read
 _OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
 _INTERPRETER = 60.0  # real seconds for a process to print its first output
 
@@ -215,7 +216,7 @@ class ContainerProcess:
         code = await self._process.wait()
         # A grandchild may hold the pipes open: it is killed with the group.
         signal_group(self._process, signal.SIGKILL)
-        _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
+        _, deaf = await asyncio.wait(pumps, timeout=_OUTPUT)
         for pump in deaf:  # a process that left the group holds the pipes open
             pump.cancel()
         self._close_output()
