@@ -41,6 +41,7 @@ class Truth:
     Attributes:
         statuses: HTTP statuses of all calls; of a stream that ended with an error the error's.
         sequences: Answers of streams that ran to their end.
+        left: Seconds to the first token of answers whose stream the client left.
         prompt_tokens: Tokens of the prompts, once for each answer.
         output_tokens: Tokens of the answers.
         cached_tokens: Tokens of the prompts that the server says it had cached, of calls with one answer.
@@ -48,6 +49,7 @@ class Truth:
 
     statuses: list[int] = field(default_factory=list)
     sequences: list[Sequence] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -66,7 +68,9 @@ class Truth:
 
     @property
     def ttft(self) -> float:
-        return sum(one.arrivals[0] for one in self.sequences) / len(self.sequences)
+        """Mean over all answers that began, also those that the client left."""
+        each = [one.arrivals[0] for one in self.sequences] + self.left
+        return sum(each) / len(each)
 
 
 class Client:
@@ -128,6 +132,8 @@ class Client:
                     answers.setdefault(choice["index"], Sequence()).arrivals.append(time.monotonic() - sent)
                 seen += 1
                 if seen == leave_after:
+                    with self._lock:
+                        self.truth.left += [one.arrivals[0] for one in answers.values()]
                     return
         with self._lock:
             self._count(usage, fields.get("n", 1))
