@@ -136,7 +136,11 @@ class Loop:
             else:
                 if self.rest and happened and self.stamped:
                     self._rest(now)
-                happened, now = self._wait(now)
+                waits = monotonic_ns()
+                happened = self._wait()
+                if (woken := monotonic_ns()) - waits > _SHORTEST_NS:
+                    # Nothing had arrived, and what did woke the loop at once: else the machine was busy (`stalls`).
+                    self.since = now = woken
             for file, event in happened:
                 # A socket served earlier in this round may have closed this one.
                 if (ready := watched.get(file)) is not None:
@@ -154,31 +158,16 @@ class Loop:
     def _due(self) -> int:
         return min(self._tick, self._timers[0][0]) if self._timers else self._tick
 
-    def _wait(self, now: int) -> tuple[list[tuple[int, int]], int]:
-        """Return what happened by the next tick or timer, and the instant since when what is read next arrived.
-
-        Args:
-            now: That instant if the sockets are looked at, and found as they are.
-        """
+    def _wait(self) -> list[tuple[int, int]]:
         left = self._due() - monotonic_ns()
         if left <= 0:
-            return [], self.since
-        # What has arrived by now is read with the earlier `since`, however late this machine lets the loop go on.
-        if happened := self._epoll.poll(0, _BATCH):
-            return happened, now
-        waits = monotonic_ns()
+            return []
         if left > _COARSE_NS:
-            happened = self._epoll.poll((left - _COARSE_NS // 2) / 1e9, _BATCH)
-        elif self._epoll.fileno() >= _SELECTED_FILES:
-            happened = self._epoll.poll(left / 1e9, _BATCH)  # to the next millisecond
-        else:
-            select.select((self._epoll,), (), (), left / 1e9)
-            happened = self._epoll.poll(0, _BATCH)
-        if (woken := monotonic_ns()) - waits <= _SHORTEST_NS:
-            return happened, now
-        # Nothing had arrived, and what did woke the loop at once: else the machine was busy (`stalls`).
-        self.since = woken
-        return happened, woken
+            return self._epoll.poll((left - _COARSE_NS // 2) / 1e9, _BATCH)
+        if self._epoll.fileno() >= _SELECTED_FILES:
+            return self._epoll.poll(left / 1e9, _BATCH)  # to the next millisecond
+        select.select((self._epoll,), (), (), left / 1e9)
+        return self._epoll.poll(0, _BATCH)
 
     def _on_tick(self, now: int) -> None:
         self.lag.tick(self._tick, now)

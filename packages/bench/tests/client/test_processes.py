@@ -154,28 +154,29 @@ class Dear(Prompts):
         return super().body(index, turn)
 
 
-def limits(bodies: Prompts) -> tuple[list[str], str]:
-    """The ways in which the client fell short, and how other work disturbed it."""
+def limits(bodies: Prompts) -> tuple[list[str], str, float]:
+    """The ways in which the client fell short, how other work disturbed it, and its loop's longest lag (ms)."""
     with serving() as wire:
         measured = send(wire.url, 40, Constant(100), bodies=bodies)
     columns = Columns.of(measured.samples)
     figures = client_figures(measured.client, columns)
     short = limits_of_client(figures, relative_rate(columns))
-    return short, busy_machine(figures, short)
+    return short, busy_machine(figures, short), measured.client.loop_lag_max_ms
 
 
 def test_a_client_that_is_starved_says_so_by_itself() -> None:
-    short, _ = limits(Dear())
+    short, _, longest_lag = limits(Dear())
     text = " ".join(short)
     # Sending takes three times the time that the plan has: it shows in each figure that the wire does not.
     assert "of the planned rate" in text
-    assert "event loop lagged" in text
     assert "ms late" in text
+    # Not its p99: bodies that are late are made in one lag, and a server that answers late adds ticks without one.
+    assert longest_lag > 20
 
 
 def test_a_client_with_time_to_spare_says_nothing() -> None:
     # What other work of this machine does to it is reported as that.
-    assert any(not short or busy for short, busy in (limits(Prompts()) for _ in range(8)))
+    assert any(not short or busy for short, busy, _ in (limits(Prompts()) for _ in range(8)))
 
 
 def test_no_request_waits_for_a_heavy_module() -> None:
