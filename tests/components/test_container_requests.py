@@ -51,7 +51,7 @@ def test_a_container_is_stopped_started_and_restarted(node):
             assert results[0] == "running"
             assert results[-1] == "done"
         assert done_steps(node) == ["stop", "start", "restart"]
-        assert [phase for phase, state, _ in node.told if state == "failed"] == []
+        assert [phase for phase, state, _ in node.reports if state == "failed"] == []
 
 
 def test_a_container_that_ends_by_itself_is_told_too(node):

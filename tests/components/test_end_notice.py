@@ -114,7 +114,7 @@ def test_an_entry_that_is_refused_for_good_is_given_up(node):
         assert node.settle()["result"] == "done"
     console = (node.fake / "console").read_text()
     assert "after 10 attempts no\nalert opens before the end; give the node's service account roles/logging." in console
-    assert [state for _, state, _ in node.told if state == "failed"] == []
+    assert [state for _, state, _ in node.reports if state == "failed"] == []
 
 
 WRONG = {"no JSON": "4h", "a list": "[1]", "no stack": '{"lease": "a", "run_seconds": 600}'}

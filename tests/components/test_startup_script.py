@@ -28,7 +28,7 @@ def traces(node, output):
     places = {
         "output": output,
         "command lines": (node.fake / "calls").read_text(),
-        "guest attributes": repr(node.told),
+        "guest attributes": repr(node.reports),
         **{name: content.decode(errors="replace") for name, content in node.files().items()},
     }
     return [(name, value) for name, text in places.items() for value in (SECRET, TOKEN) if value in text]
@@ -40,7 +40,7 @@ def test_a_boot_goes_through_its_phases_and_starts_the_container_by_digest(node)
     run = node.boot()
     assert run.returncode == 0, run.stdout
     assert list(node.states().items()) == [(phase, "done") for phase in PHASES]
-    assert [phase for phase, state, _ in node.told if state == "done"] == [*PHASES, "compile"]
+    assert [phase for phase, state, _ in node.reports if state == "done"] == [*PHASES, "compile"]
     (started,) = node.calls("docker", "run")
     at = started.index("--entrypoint")
     served = [MODEL, "--max-model-len", "16384", "--limit", '{"image": 4}']
@@ -64,7 +64,7 @@ def test_a_boot_goes_through_its_phases_and_starts_the_container_by_digest(node)
 
 def test_a_first_boot_finds_no_compile_cache_and_keeps_one(node):
     assert node.boot().returncode == 0
-    details = [detail for phase, _, detail in node.told if phase == "compile"]
+    details = [detail for phase, _, detail in node.reports if phase == "compile"]
     assert any("no compile cache yet" in detail for detail in details)
     assert "kept in gs://models/compile-cache/key" in details[-1]
 
@@ -185,7 +185,7 @@ def test_a_node_that_cannot_serve_says_why_and_what_to_do(node, name):
     assert node.states()[phase] == "failed"
     assert text in node.detail(phase)
     assert "\n" not in node.detail(phase)
-    assert [entry for entry in node.told if PHASES.index(entry[0]) > PHASES.index(phase)] == []
+    assert [entry for entry in node.reports if PHASES.index(entry[0]) > PHASES.index(phase)] == []
     assert len(node.slept()) <= 8
     assert traces(node, run.stdout) == []
 
@@ -220,7 +220,7 @@ def test_a_compile_cache_that_fails_costs_time_and_nothing_else(node, step):
     node.fails(step, says="AccessDeniedException: 403")
     assert node.boot().returncode == 0
     assert set(node.states().values()) == {"done"}
-    details = [detail for phase, _, detail in node.told if phase == "compile"]
+    details = [detail for phase, _, detail in node.reports if phase == "compile"]
     assert any("AccessDeniedException" in detail for detail in details)
 
 

@@ -1,4 +1,4 @@
-"""The longest gap between a steady client's answers, told from a stall of its own process. Pure."""
+"""The longest gap between a steady client's answers, less the stalls of its own process. Pure."""
 
 import pytest
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 
 import httpx
 import pytest
 
-from simulated_vllm_support.process import drawn_port, held_start
+from simulated_vllm_support.process import held_start, server_process
 from simulated_vllm_support.samples import text_of
 from simulated_vllm_support.servers import real_configuration, real_url
 
@@ -34,22 +33,12 @@ def first_answers(environment, tmp_path):
     faults = tmp_path / "faults.json"
     os.mkfifo(faults)
     env = os.environ | environment() | {"LOCALCLOUD_FAULTS": str(faults)}
-    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
-    with (
-        drawn_port() as port,
-        subprocess.Popen(
-            command,
-            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process,
-    ):
+    with server_process(["/mnt/models/tiny"], env, subprocess.DEVNULL) as (port, process):
         with held_start(faults):
             answers = [health(port)]
         while answers[-1] != "200" and process.poll() is None:
             answer = health(port)
             answers += [] if answer == answers[-1] else [answer]
-        process.kill()
     return answers
 
 

@@ -6,12 +6,11 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -24,8 +23,11 @@ from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.scheduling.virtual_load import Rig
 from bezel_simulated_vllm.startup import start
 from simulated_vllm_support.arguments import L4_QAT
-from simulated_vllm_support.process import drawn_port
+from simulated_vllm_support.process import server_process
 from simulated_vllm_support.samples import FIXTURES, events, sample
+
+if TYPE_CHECKING:
+    import subprocess
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -113,16 +115,8 @@ def test_a_file_that_holds_no_faults_is_named(tmp_path, text):
 def running(environment, variables, wait=STARTED):
     """A process up to a line of its log; ends with it."""
     env = os.environ | environment() | {"LOCALCLOUD_SERVING_SPEED": "2"} | variables
-    command = [sys.executable, "-m", "bezel_simulated_vllm", *TINY]
     with (
-        drawn_port() as port,
-        subprocess.Popen(
-            command,
-            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process,
+        server_process(TINY, env) as (port, process),
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         for line in process.stdout:
@@ -132,7 +126,6 @@ def running(environment, variables, wait=STARTED):
             with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60):
                 break
         yield client, process
-        process.kill()
 
 
 def test_a_server_that_is_never_healthy_lives_and_does_not_listen(environment, order):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 
@@ -14,7 +12,7 @@ import httpx
 import pytest
 
 from simulated_vllm_support.arguments import L4_QAT
-from simulated_vllm_support.process import drawn_port, held_start
+from simulated_vllm_support.process import held_start, server_process
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -25,16 +23,8 @@ def run_instance(environment, folder):
     faults = folder / "faults.json"
     os.mkfifo(faults)
     env = os.environ | environment() | {"LOCALCLOUD_SERVING_SPEED": "50", "LOCALCLOUD_FAULTS": str(faults)}
-    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
     with (
-        drawn_port() as port,
-        subprocess.Popen(
-            command,
-            env=env | {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process,
+        server_process(["/mnt/models/qat", *L4_QAT], env) as (port, process),
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         with held_start(faults), pytest.raises(httpx.ConnectError):
@@ -45,7 +35,6 @@ def run_instance(environment, folder):
                 break
             time.sleep(0.02)
         yield client, process
-        process.kill()
 
 
 @pytest.fixture(scope="module")

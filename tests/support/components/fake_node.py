@@ -56,10 +56,10 @@ class Node:
 
     Attributes:
         attributes: What its metadata holds.
-        told: (phase, state, detail) in the order in which the guest attributes were written.
+        reports: (phase, state, detail) in the order in which the guest attributes were written.
         broken: path -> (status, how often): what a server answers instead.
         healthy_after: Looks at /health until it is well, after each start of the container.
-        container: What it told of its container, in order.
+        container: What it reported of its container, in order.
         waits: How often it has waited for another request.
         known_version: Version of its attributes that it knew when it began to wait.
         written: The requests to write entries of Cloud Logging that it sent, in order.
@@ -83,7 +83,7 @@ class Node:
         ):
             shutil.copy(CURL if name == "curl" else COMMANDS, folder / "bin" / name)
             (folder / "bin" / name).chmod(0o755)
-        self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
+        self.reports, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
         self.container, self.version, self.waits, self.changed = [], 0, 0, threading.Condition()
         self.known_version, self.written, self.is_on = -1, [], False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -132,7 +132,7 @@ class Node:
     @contextmanager
     def running(self):
         """The machine from its start to when it is switched off."""
-        self.told, self.container, self.waits, self.known_version = [], [], 0, -1
+        self.reports, self.container, self.waits, self.known_version = [], [], 0, -1
         (self.fake / "calls").write_text("")
         with (self.fake / "console").open("w") as console:
             process = subprocess.Popen(
@@ -178,7 +178,7 @@ class Node:
             self.settle()
 
     def settle(self) -> dict:
-        """What it told last of its container, once it has done the last request and waits for another."""
+        """What it reported last of its container, once it has done the last request and waits for another."""
         self.until(lambda: self.known_version == self.version)
         return self.container[-1]
 
@@ -205,10 +205,10 @@ class Node:
         return [int(line[1]) for line in self.calls("sleep")]
 
     def states(self) -> dict[str, str]:
-        return {phase: state for phase, state, _ in self.told}
+        return {phase: state for phase, state, _ in self.reports}
 
     def detail(self, phase: str) -> str:
-        return [detail for phase_name, _, detail in self.told if phase_name == phase][-1]
+        return [detail for phase_name, _, detail in self.reports if phase_name == phase][-1]
 
     def files(self) -> dict[str, bytes]:
         """Everything that lies on the machine, beside what the fakes keep for themselves."""
@@ -283,6 +283,6 @@ class Node:
                 self.container.append(body)
             else:
                 assert body.keys() == {"state", "at", "detail"}
-                self.told.append((name, body["state"], body["detail"]))
+                self.reports.append((name, body["state"], body["detail"]))
             self.changed.notify_all()
         return 200, b""

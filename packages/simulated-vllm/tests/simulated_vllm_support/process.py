@@ -16,7 +16,7 @@ from bezel_base.loopback.listeners import bind, free_port
 from bezel_base.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 NAME = "tiny"
@@ -43,6 +43,33 @@ def drawn_port() -> Iterator[int]:
     """A port that a server may listen on while the context lasts: bound here too, it is drawn by nothing else."""
     with bind("127.0.0.1", free_port()) as drawn:
         yield drawn.getsockname()[1]
+
+
+@contextlib.contextmanager
+def server_process(
+    arguments: Sequence[str], environment: Mapping[str, str], output: int = subprocess.PIPE
+) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """A server that begins to start: its port and its process, which ends with the context.
+
+    Args:
+        arguments: Of `vllm serve`.
+        environment: All variables, but for the address.
+        output: Where the process writes its log and its errors.
+    """
+    with (
+        drawn_port() as port,
+        subprocess.Popen(
+            [sys.executable, "-m", "bezel_simulated_vllm", *arguments],
+            env={**environment, "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process,
+    ):
+        try:
+            yield port, process
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager
